@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// A Selector is a block parameter as the caller wrote it: a tag, a number or a
+// hash. It says nothing about whether such a block exists; head resolves it.
+//
+// The zero Selector is a parameter that was not given and means the latest
+// block.
+type Selector struct {
+	kind      selectorKind
+	canonical bool
+	number    Number
+	hash      Hash
+}
+
+type selectorKind uint8
+
+const (
+	notGiven selectorKind = iota
+	latest
+	pending
+	safe
+	finalized
+	earliest
+	byNumber
+	byHash
+)
+
+// The five tags.
+var (
+	Latest    = Selector{kind: latest}
+	Pending   = Selector{kind: pending}
+	Safe      = Selector{kind: safe}
+	Finalized = Selector{kind: finalized}
+	Earliest  = Selector{kind: earliest}
+)
+
+var tags = map[string]Selector{
+	"latest":    Latest,
+	"pending":   Pending,
+	"safe":      Safe,
+	"finalized": Finalized,
+	"earliest":  Earliest,
+}
+
+// ByNumber selects the canonical block of height n.
+func ByNumber(n Number) Selector { return Selector{kind: byNumber, number: n} }
+
+// ByHash selects the block with hash h.
+func ByHash(h Hash) Selector { return Selector{kind: byHash, hash: h} }
+
+// Canonical returns s with EIP-1898's requireCanonical set: a block that is
+// known but not on the canonical chain is refused.
+func (s Selector) Canonical() Selector {
+	s.canonical = true
+	return s
+}
+
+// IsLatest reports whether s means the latest block, given or not.
+func (s Selector) IsLatest() bool { return s.kind == latest || s.kind == notGiven }
+
+// IsPending, IsSafe, IsFinalized and IsEarliest report whether s is that tag.
+func (s Selector) IsPending() bool   { return s.kind == pending }
+func (s Selector) IsSafe() bool      { return s.kind == safe }
+func (s Selector) IsFinalized() bool { return s.kind == finalized }
+func (s Selector) IsEarliest() bool  { return s.kind == earliest }
+
+// Number returns the number that s names; ok is false for tags and hashes.
+func (s Selector) Number() (n Number, ok bool) { return s.number, s.kind == byNumber }
+
+// Hash returns the hash that s names; ok is false for tags and numbers.
+func (s Selector) Hash() (h Hash, ok bool) { return s.hash, s.kind == byHash }
+
+// RequiresCanonical reports whether Canonical was asked for.
+func (s Selector) RequiresCanonical() bool { return s.canonical }
+
+// String returns s as it would be written in a request.
+func (s Selector) String() string {
+	switch s.kind {
+	case byNumber:
+		return "0x" + strconv.FormatUint(uint64(s.number), 16)
+	case byHash:
+		return s.hash.Hex()
+	case notGiven:
+		return "latest"
+	}
+	for name, tag := range tags {
+		if tag.kind == s.kind {
+			return name
+		}
+	}
+	return "invalid"
+}
+
+// hashDigits is the length of a 32-byte hash written as 0x and 64 digits. No
+// number has that many: one of 64 digits is far above MaxNumber.
+const hashDigits = 2 + 64
+
+// ParseSelector reads a tag, a hex number or a 32-byte hash. Tags are exact and
+// lower-case; a number has the prefix 0x and no leading zeros.
+func ParseSelector(text string) (Selector, error) {
+	if tag, ok := tags[text]; ok {
+		return tag, nil
+	}
+	if len(text) == hashDigits {
+		h, err := parseHash(text)
+		return ByHash(h), err
+	}
+	n, err := parseNumber(text)
+	return ByNumber(n), err
+}
+
+// ParseSelectorHash reads the blockHash member of an EIP-1898 object.
+func ParseSelectorHash(text string) (Selector, error) {
+	h, err := parseHash(text)
+	return ByHash(h), err
+}
+
+// ParseSelectorNumber reads the blockNumber member of an EIP-1898 object: a
+// number or a tag, never a hash.
+func ParseSelectorNumber(text string) (Selector, error) {
+	if tag, ok := tags[text]; ok {
+		return tag, nil
+	}
+	n, err := parseNumber(text)
+	return ByNumber(n), err
+}
+
+var (
+	errNotABlock  = errors.New("want a tag, a hex number or a block hash")
+	errLeadZero   = errors.New("hex number with leading zero digits")
+	errOutOfRange = errors.New("block number out of range")
+	errBadHash    = errors.New("want a 32-byte hash, 0x and 64 hex digits")
+)
+
+func parseNumber(text string) (Number, error) {
+	if len(text) < 3 || text[0] != '0' || text[1] != 'x' {
+		return 0, errNotABlock
+	}
+	digits := text[2:]
+	if digits[0] == '0' && len(digits) > 1 {
+		return 0, errLeadZero
+	}
+	var n uint64
+	for i := 0; i < len(digits); i++ {
+		d, ok := nibble(digits[i])
+		if !ok {
+			return 0, errNotABlock
+		}
+		if n > uint64(MaxNumber)>>4 {
+			return 0, errOutOfRange
+		}
+		n = n<<4 | uint64(d)
+	}
+	return Number(n), nil
+}
+
+func parseHash(text string) (h Hash, err error) {
+	if len(text) != hashDigits || text[0] != '0' || text[1] != 'x' {
+		return Hash{}, errBadHash
+	}
+	for i := range h {
+		hi, ok1 := nibble(text[2+2*i])
+		lo, ok2 := nibble(text[3+2*i])
+		if !ok1 || !ok2 {
+			return Hash{}, fmt.Errorf("%w: %q is not hex", errBadHash, text[2+2*i:4+2*i])
+		}
+		h[i] = hi<<4 | lo
+	}
+	return h, nil
+}
+
+func nibble(c byte) (byte, bool) {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0', true
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10, true
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10, true
+	}
+	return 0, false
+}
