@@ -14,10 +14,9 @@ import (
 // The zero Selector is a parameter that was not given and means the latest
 // block.
 type Selector struct {
-	kind      selectorKind
-	canonical bool
-	number    Number
-	hash      Hash
+	kind   selectorKind
+	number Number
+	hash   Hash
 }
 
 type selectorKind uint8
@@ -56,13 +55,6 @@ func ByNumber(n Number) Selector { return Selector{kind: byNumber, number: n} }
 // ByHash selects the block with hash h.
 func ByHash(h Hash) Selector { return Selector{kind: byHash, hash: h} }
 
-// Canonical returns s with EIP-1898's requireCanonical set: a block that is
-// known but not on the canonical chain is refused.
-func (s Selector) Canonical() Selector {
-	s.canonical = true
-	return s
-}
-
 // IsLatest reports whether s means the latest block, given or not.
 func (s Selector) IsLatest() bool { return s.kind == latest || s.kind == notGiven }
 
@@ -77,9 +69,6 @@ func (s Selector) Number() (n Number, ok bool) { return s.number, s.kind == byNu
 
 // Hash returns the hash that s names; ok is false for tags and numbers.
 func (s Selector) Hash() (h Hash, ok bool) { return s.hash, s.kind == byHash }
-
-// RequiresCanonical reports whether Canonical was asked for.
-func (s Selector) RequiresCanonical() bool { return s.canonical }
 
 // String returns s as it would be written in a request.
 func (s Selector) String() string {

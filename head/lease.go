@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"sync"
+
+	"glimpse/chain"
+)
+
+// A Lease is one request's hold on one State: everything that the request, or
+// the batch, asks is answered from it. A Lease belongs to one goroutine.
+type Lease struct {
+	state *published
+	views [4]View // room for the views of a usual request, so that it allocates none
+	used  int
+}
+
+var leases = sync.Pool{New: func() any { return new(Lease) }}
+
+// Acquire takes a Lease on what is current. The caller must Release it.
+func (p *Publisher) Acquire() *Lease {
+	l := leases.Get().(*Lease)
+	l.state = p.retain()
+	return l
+}
+
+// Release ends the Lease. Views from it must not be used any more.
+func (l *Lease) Release() {
+	l.state.Release()
+	clear(l.views[:l.used])
+	l.state, l.used = nil, 0
+	leases.Put(l)
+}
+
+// Latest returns the newest sealed block.
+func (l *Lease) Latest() chain.Ref { return l.state.Head() }
+
+// Oldest returns the lowest block whose state can be read.
+func (l *Lease) Oldest() chain.Number { return l.state.Oldest() }
+
+// Header and Body return the RLP of a block that Locate found.
+func (l *Lease) Header(n chain.Number) ([]byte, error) { return l.state.Header(n) }
+func (l *Lease) Body(n chain.Number) ([]byte, error)   { return l.state.Body(n) }
+
+// View returns the state of the block that sel means. It is good until the
+// Lease is released.
+func (l *Lease) View(sel chain.Selector) (chain.View, error) {
+	n, err := l.Locate(sel)
+	if err != nil {
+		return nil, err
+	}
+	if n < l.state.Oldest() {
+		return nil, l.miss(chain.Pruned)
+	}
+	for i := range l.used {
+		if l.views[i].number == n {
+			return &l.views[i], nil
+		}
+	}
+	if l.used == len(l.views) {
+		return &View{state: l.state, number: n}, nil
+	}
+	v := &l.views[l.used]
+	*v = View{state: l.state, number: n}
+	l.used++
+	return v, nil
+}
+
+// Locate returns the height of the block that sel means. A block that is not
+// here is a *chain.Miss saying why; safe and finalized are chain.ErrNoTag while
+// there is none.
+func (l *Lease) Locate(sel chain.Selector) (chain.Number, error) {
+	if n, ok := sel.Number(); ok {
+		if n > l.state.Head().Number {
+			return 0, l.miss(chain.Future)
+		}
+		return n, nil
+	}
+	if h, ok := sel.Hash(); ok {
+		return l.locateHash(h)
+	}
+	switch {
+	case sel.IsEarliest():
+		return l.state.Oldest(), nil
+	case sel.IsSafe():
+		return tag(l.state.Safe())
+	case sel.IsFinalized():
+		return tag(l.state.Finalized())
+	default: // latest, and pending, which is latest while nothing is pre-confirmed
+		return l.state.Head().Number, nil
+	}
+}
+
+// locateHash answers only for canonical blocks, whether or not the caller said
+// requireCanonical: state is kept for one branch, and the number of a block off
+// it would lead to another block's state.
+func (l *Lease) locateHash(h chain.Hash) (chain.Number, error) {
+	n, canonical, err := l.state.Number(h)
+	switch {
+	case err != nil:
+		return 0, err
+	case !canonical:
+		return 0, l.miss(chain.NotCanonical)
+	}
+	return n, nil
+}
+
+func tag(r chain.Ref, ok bool) (chain.Number, error) {
+	if !ok {
+		return 0, chain.ErrNoTag
+	}
+	return r.Number, nil
+}
+
+func (l *Lease) miss(why chain.Reason) error {
+	return &chain.Miss{Reason: why, Oldest: l.state.Oldest(), Latest: l.state.Head().Number}
+}
+
+// A View is the state of one block within a Lease.
+type View struct {
+	state  *published
+	number chain.Number
+}
+
+// Account, Slot and Code implement chain.View.
+func (v *View) Account(a chain.Address) (chain.Account, error) {
+	return v.state.Account(v.number, a)
+}
+
+func (v *View) Slot(a chain.Address, k chain.Slot) (chain.Value, error) {
+	return v.state.Slot(v.number, a, k)
+}
+
+func (v *View) Code(h chain.Hash) ([]byte, error) { return v.state.Code(h) }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"sync/atomic"
+
+	"glimpse/chain"
+)
+
+// A State is the store at one moment. It never changes, and it is safe for
+// concurrent use until it is released.
+type State interface {
+	Head() chain.Ref
+	Oldest() chain.Number // the lowest block with state
+
+	// Safe and Finalized report false while no such block is known.
+	Safe() (chain.Ref, bool)
+	Finalized() (chain.Ref, bool)
+
+	Account(chain.Number, chain.Address) (chain.Account, error)
+	Slot(chain.Number, chain.Address, chain.Slot) (chain.Value, error)
+	Code(chain.Hash) ([]byte, error)
+
+	// Number returns the height of a block; canonical is false for one that a
+	// reorg removed. A hash never seen is a chain.Miss.
+	Number(chain.Hash) (n chain.Number, canonical bool, err error)
+
+	// Header and Body return the block's RLP.
+	Header(chain.Number) ([]byte, error)
+	Body(chain.Number) ([]byte, error)
+
+	// Retain reports false when the State is already gone. Each Retain, and the
+	// State's creation, is matched by one Release.
+	Retain() bool
+	Release()
+}
+
+// A Publisher hands the current State from one writer to many readers.
+type Publisher struct {
+	current atomic.Pointer[published]
+}
+
+// published boxes a State, because an interface cannot be swapped atomically.
+type published struct{ State }
+
+// Publish makes s what new Leases are taken on. It takes over the caller's
+// reference; the State before lives on until its last Lease is released.
+func (p *Publisher) Publish(s State) {
+	if old := p.current.Swap(&published{s}); old != nil {
+		old.Release()
+	}
+}
+
+// Close withdraws the current State. Leases already taken stay good; Acquire
+// must not be called any more.
+func (p *Publisher) Close() {
+	if old := p.current.Swap(nil); old != nil {
+		old.Release()
+	}
+}
+
+// retain returns the current State with a reference of the caller's own.
+func (p *Publisher) retain() *published {
+	for {
+		// Between the load and Retain a writer may have published another and
+		// the last reader of this one may have gone; then there is a newer one.
+		if s := p.current.Load(); s.Retain() {
+			return s
+		}
+	}
+}
