@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonrpc
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// After an answer that ends a connection, the client gets this much time and
+// may send this many bytes to notice. Closing while its bytes are still
+// arriving would reset the connection and destroy the answer.
+const (
+	lingerTime  = 5 * time.Second
+	lingerBytes = 64 << 20
+)
+
+var errNotHTTP = errors.New("the first byte does not begin an HTTP request")
+
+// A conn is one connection of a service. Its busy flag lets a service that is
+// draining end the connections on which nothing is under way.
+type conn struct {
+	net.Conn
+	service *service
+
+	greeted bool        // a byte has been read; used by the reading goroutine only
+	busy    atomic.Bool // part of a request has been read and it is not answered yet
+	linger  atomic.Bool
+}
+
+// Read also refuses what is not HTTP at the first byte, such as TLS, instead of
+// waiting for the rest of a header that never comes.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.service.draining() && !c.busy.Load() {
+		return 0, io.EOF
+	}
+	n, err := c.Conn.Read(p)
+	switch {
+	case n == 0 && c.service.draining() && !c.busy.Load():
+		return 0, io.EOF // woken by wake, not by the client
+	case n == 0:
+		return n, err
+	case !c.greeted && !beginsRequest(p[0]):
+		return 0, errNotHTTP
+	}
+	c.greeted = true
+	c.busy.Store(true)
+	return n, err
+}
+
+// beginsRequest reports whether c may come first: a letter of a method, or an
+// empty line, which is tolerated before a request.
+func beginsRequest(c byte) bool {
+	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || c == '\r' || c == '\n'
+}
+
+// wake ends a Read that waits for a next request.
+func (c *conn) wake() {
+	if !c.busy.Load() {
+		// A connection that cannot take a deadline is closed and needs no waking.
+		_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// abort ends the connection at once.
+func (c *conn) abort() {
+	// The connection is given up; there is nobody to tell.
+	_ = c.Conn.Close()
+}
+
+// answerAndLinger prepares for an answer while the client is still sending.
+func (c *conn) answerAndLinger(writeTimeout time.Duration) {
+	c.linger.Store(true)
+	// Without the deadline the write is bounded by the client's patience only;
+	// a connection that refuses it is closed and fails the write anyway.
+	_ = c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+}
+
+// Close lingers first where the last answer asked for it.
+func (c *conn) Close() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if ok && c.linger.Load() && half.CloseWrite() == nil &&
+		c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+		// However this ends, closing is what comes next.
+		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+	}
+	return c.Conn.Close()
+}

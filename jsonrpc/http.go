@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonrpc
+
+import (
+	"errors"
+	"net"
+
+	"github.com/valyala/fasthttp"
+)
+
+const contentType = "application/json"
+
+// keptPerConn is how big a request or an answer may be for its buffer to stay
+// with the connection. A bigger answer is sent from the exchange, which goes
+// back to the pool when it is written.
+const keptPerConn = 64 << 10
+
+// serveHTTP answers one HTTP request.
+func (v *service) serveHTTP(ctx *fasthttp.RequestCtx) {
+	f := readFields(ctx.Request.Header.RawHeaders())
+	if r := v.refuse(ctx, &f); r != nil {
+		v.cors.mark(&ctx.Response.Header, f.origin.value)
+		v.writeRefusal(ctx, r)
+	} else {
+		v.accepted(ctx, &f)
+	}
+	if hasToken(f.connection.value, "close") || v.draining() {
+		ctx.SetConnectionClose()
+	}
+	ctx.Request.ReleaseBody(keptPerConn)
+}
+
+// accepted answers a request that was not refused. Beside calls these are
+// health checks and questions about the whole server, which get an empty 200.
+func (v *service) accepted(ctx *fasthttp.RequestCtx, f *fields) {
+	switch {
+	case ctx.IsPost():
+		v.post(ctx, f)
+	case ctx.IsOptions() && f.preflightMethod.count > 0:
+		ctx.SetStatusCode(fasthttp.StatusNoContent)
+		v.cors.preflight(&ctx.Response.Header, f)
+	}
+}
+
+// post answers a request body.
+func (v *service) post(ctx *fasthttp.RequestCtx, f *fields) {
+	x := v.exchange()
+	x.answer(v.requests, &ctx.Request.Header, ctx.Request.Body())
+
+	h := &ctx.Response.Header
+	if x.stampName != "" {
+		h.SetBytesV(x.stampName, x.stampValue)
+	}
+	if v.cors.mark(h, f.origin.value) && x.stampName != "" {
+		h.Set("Access-Control-Expose-Headers", x.stampName)
+	}
+	if len(x.out) == 0 {
+		ctx.SetStatusCode(fasthttp.StatusNoContent)
+		x.release()
+		return
+	}
+	ctx.SetContentType(contentType)
+	v.send(ctx, x, v.encode(h, x, f))
+}
+
+// encode returns the answer of x as it goes over the wire. Identity is always
+// acceptable, so that a second Accept-Encoding need not be understood.
+func (v *service) encode(h *fasthttp.ResponseHeader, x *exchange, f *fields) []byte {
+	if len(x.out) <= compressAbove {
+		return x.out
+	}
+	h.Add("Vary", "Accept-Encoding")
+	if f.acceptEncoding.count != 1 || !acceptsGzip(f.acceptEncoding.value) {
+		return x.out
+	}
+	zipped, err := v.zipper.append(x.zipped[:0], x.out)
+	if err != nil {
+		return x.out // the answer itself is whole, only longer
+	}
+	x.zipped = zipped
+	h.Set("Content-Encoding", "gzip")
+	return zipped
+}
+
+// send hands the answer over and releases x, at once or when it was written.
+func (v *service) send(ctx *fasthttp.RequestCtx, x *exchange, answer []byte) {
+	if len(answer) <= keptPerConn {
+		ctx.SetBody(answer)
+		x.release()
+		return
+	}
+	x.sending.Reset(answer)
+	ctx.SetBodyStream((*outgoing)(x), len(answer))
+}
+
+// outgoing is an exchange while its answer is being written.
+type outgoing exchange
+
+func (o *outgoing) Read(p []byte) (int, error) { return o.sending.Read(p) }
+
+// Close gives the exchange back once its answer is written or given up.
+func (o *outgoing) Close() error {
+	(*exchange)(o).release()
+	return nil
+}
+
+// headerReceived gives a body its own time. A declared length over the limit
+// is refused before the client is told to go on, and to expect 100-continue
+// is the same in any case.
+func (v *service) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if expect := h.Peek(fasthttp.HeaderExpect); len(expect) > 0 {
+		if h.ContentLength() > v.options.MaxBody {
+			h.Del(fasthttp.HeaderExpect)
+		} else if equalFold(expect, "100-continue") {
+			h.Set(fasthttp.HeaderExpect, "100-continue")
+		}
+	}
+	return fasthttp.RequestConfig{ReadTimeout: v.options.BodyTimeout}
+}
+
+// unreadable answers a request that could not be read.
+func (v *service) unreadable(ctx *fasthttp.RequestCtx, err error) {
+	ctx.Request.ReleaseBody(keptPerConn)
+	r := refuseNonsense
+	var headerTooBig *fasthttp.ErrSmallBuffer
+	var network net.Error
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		r = refuseSize
+	case errors.As(err, &headerTooBig):
+		r = refuseHeaderSize
+	case errors.As(err, &network) && network.Timeout():
+		r = refuseSlowness
+	}
+	v.writeRefusal(ctx, r)
+}
+
+// exchange takes a fresh exchange from the pool.
+func (v *service) exchange() *exchange {
+	if x, ok := v.exchanges.Get().(*exchange); ok {
+		return x
+	}
+	return &exchange{
+		handler: v.handler,
+		limits:  limits{batch: v.options.MaxBatch, response: v.options.MaxResponse},
+		onPanic: v.options.OnPanic,
+		pool:    &v.exchanges,
+	}
+}
