@@ -3,8 +3,8 @@
 package chain
 
 import (
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"strconv"
 )
 
@@ -94,8 +94,8 @@ const hashDigits = 2 + 64
 
 // ParseSelector reads a tag, a hex number or a 32-byte hash. Tags are exact and
 // lower-case; a number has the prefix 0x and no leading zeros.
-func ParseSelector(text string) (Selector, error) {
-	if tag, ok := tags[text]; ok {
+func ParseSelector[T string | []byte](text T) (Selector, error) {
+	if tag, ok := tags[string(text)]; ok {
 		return tag, nil
 	}
 	if len(text) == hashDigits {
@@ -107,15 +107,15 @@ func ParseSelector(text string) (Selector, error) {
 }
 
 // ParseSelectorHash reads the blockHash member of an EIP-1898 object.
-func ParseSelectorHash(text string) (Selector, error) {
+func ParseSelectorHash[T string | []byte](text T) (Selector, error) {
 	h, err := parseHash(text)
 	return ByHash(h), err
 }
 
 // ParseSelectorNumber reads the blockNumber member of an EIP-1898 object: a
 // number or a tag, never a hash.
-func ParseSelectorNumber(text string) (Selector, error) {
-	if tag, ok := tags[text]; ok {
+func ParseSelectorNumber[T string | []byte](text T) (Selector, error) {
+	if tag, ok := tags[string(text)]; ok {
 		return tag, nil
 	}
 	n, err := parseNumber(text)
@@ -129,7 +129,7 @@ var (
 	errBadHash    = errors.New("want a 32-byte hash, 0x and 64 hex digits")
 )
 
-func parseNumber(text string) (Number, error) {
+func parseNumber[T string | []byte](text T) (Number, error) {
 	if len(text) < 3 || text[0] != '0' || text[1] != 'x' {
 		return 0, errNotABlock
 	}
@@ -137,43 +137,24 @@ func parseNumber(text string) (Number, error) {
 	if digits[0] == '0' && len(digits) > 1 {
 		return 0, errLeadZero
 	}
-	var n uint64
-	for i := 0; i < len(digits); i++ {
-		d, ok := nibble(digits[i])
-		if !ok {
-			return 0, errNotABlock
-		}
-		if n > uint64(MaxNumber)>>4 {
-			return 0, errOutOfRange
-		}
-		n = n<<4 | uint64(d)
+	n, err := strconv.ParseUint(string(digits), 16, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) || Number(n) > MaxNumber:
+		return 0, errOutOfRange
+	case err != nil:
+		return 0, errNotABlock
 	}
 	return Number(n), nil
 }
 
-func parseHash(text string) (h Hash, err error) {
+func parseHash[T string | []byte](text T) (h Hash, err error) {
 	if len(text) != hashDigits || text[0] != '0' || text[1] != 'x' {
 		return Hash{}, errBadHash
 	}
-	for i := range h {
-		hi, ok1 := nibble(text[2+2*i])
-		lo, ok2 := nibble(text[3+2*i])
-		if !ok1 || !ok2 {
-			return Hash{}, fmt.Errorf("%w: %q is not hex", errBadHash, text[2+2*i:4+2*i])
-		}
-		h[i] = hi<<4 | lo
+	var digits [2 * len(h)]byte
+	copy(digits[:], text[2:])
+	if _, err := hex.Decode(h[:], digits[:]); err != nil {
+		return Hash{}, errBadHash
 	}
 	return h, nil
-}
-
-func nibble(c byte) (byte, bool) {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0', true
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10, true
-	case 'A' <= c && c <= 'F':
-		return c - 'A' + 10, true
-	}
-	return 0, false
 }

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ethapi
+
+import (
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// blockJSON is a block as eth_getBlockBy* answers it.
+type blockJSON struct {
+	Number           hexutil.Uint64   `json:"number"`
+	Hash             common.Hash      `json:"hash"`
+	ParentHash       common.Hash      `json:"parentHash"`
+	Nonce            types.BlockNonce `json:"nonce"`
+	MixHash          common.Hash      `json:"mixHash"`
+	Sha3Uncles       common.Hash      `json:"sha3Uncles"`
+	LogsBloom        types.Bloom      `json:"logsBloom"`
+	StateRoot        common.Hash      `json:"stateRoot"`
+	Miner            common.Address   `json:"miner"`
+	Difficulty       *hexutil.Big     `json:"difficulty"`
+	ExtraData        hexutil.Bytes    `json:"extraData"`
+	GasLimit         hexutil.Uint64   `json:"gasLimit"`
+	GasUsed          hexutil.Uint64   `json:"gasUsed"`
+	Timestamp        hexutil.Uint64   `json:"timestamp"`
+	TransactionsRoot common.Hash      `json:"transactionsRoot"`
+	ReceiptsRoot     common.Hash      `json:"receiptsRoot"`
+	BaseFeePerGas    *hexutil.Big     `json:"baseFeePerGas,omitempty"`
+	WithdrawalsRoot  *common.Hash     `json:"withdrawalsRoot,omitempty"`
+	BlobGasUsed      *hexutil.Uint64  `json:"blobGasUsed,omitempty"`
+	ExcessBlobGas    *hexutil.Uint64  `json:"excessBlobGas,omitempty"`
+	ParentBeaconRoot *common.Hash     `json:"parentBeaconBlockRoot,omitempty"`
+	RequestsHash     *common.Hash     `json:"requestsHash,omitempty"`
+	AccessListHash   *common.Hash     `json:"blockAccessListHash,omitempty"`
+	SlotNumber       *hexutil.Uint64  `json:"slotNumber,omitempty"`
+	Size             hexutil.Uint64   `json:"size"`
+	Transactions     []any            `json:"transactions"` // hashes, or transactionJSON
+	Uncles           []common.Hash    `json:"uncles"`
+}
+
+// newBlockJSON renders block; full asks for whole transactions in place of
+// their hashes. An empty list of withdrawals is written, an absent one is not.
+func newBlockJSON(block *types.Block, full bool) (any, error) {
+	h := block.Header()
+	b := blockJSON{
+		Number: hexutil.Uint64(h.Number.Uint64()), Hash: block.Hash(), ParentHash: h.ParentHash,
+		Nonce: h.Nonce, MixHash: h.MixDigest, Sha3Uncles: h.UncleHash, LogsBloom: h.Bloom,
+		StateRoot: h.Root, Miner: h.Coinbase, Difficulty: (*hexutil.Big)(h.Difficulty),
+		ExtraData: h.Extra, GasLimit: hexutil.Uint64(h.GasLimit), GasUsed: hexutil.Uint64(h.GasUsed),
+		Timestamp: hexutil.Uint64(h.Time), TransactionsRoot: h.TxHash, ReceiptsRoot: h.ReceiptHash,
+		BaseFeePerGas: (*hexutil.Big)(h.BaseFee), WithdrawalsRoot: h.WithdrawalsHash,
+		BlobGasUsed: (*hexutil.Uint64)(h.BlobGasUsed), ExcessBlobGas: (*hexutil.Uint64)(h.ExcessBlobGas),
+		ParentBeaconRoot: h.ParentBeaconRoot, RequestsHash: h.RequestsHash,
+		AccessListHash: h.BlockAccessListHash, SlotNumber: (*hexutil.Uint64)(h.SlotNumber),
+		Size:         hexutil.Uint64(block.Size()),
+		Transactions: make([]any, len(block.Transactions())),
+		Uncles:       make([]common.Hash, len(block.Uncles())),
+	}
+	for i, uncle := range block.Uncles() {
+		b.Uncles[i] = uncle.Hash()
+	}
+	for i, tx := range block.Transactions() {
+		if !full {
+			b.Transactions[i] = tx.Hash()
+			continue
+		}
+		t, err := newTransactionJSON(block, i)
+		if err != nil {
+			return nil, err
+		}
+		b.Transactions[i] = t
+	}
+	if block.Withdrawals() == nil {
+		return b, nil
+	}
+	return struct {
+		blockJSON
+		Withdrawals types.Withdrawals `json:"withdrawals"`
+	}{b, block.Withdrawals()}, nil
+}
+
+// transactionJSON is a transaction of a sealed block.
+type transactionJSON struct {
+	BlockHash            common.Hash                  `json:"blockHash"`
+	BlockNumber          hexutil.Uint64               `json:"blockNumber"`
+	BlockTimestamp       hexutil.Uint64               `json:"blockTimestamp"`
+	From                 common.Address               `json:"from"`
+	Gas                  hexutil.Uint64               `json:"gas"`
+	GasPrice             *hexutil.Big                 `json:"gasPrice"`
+	MaxFeePerGas         *hexutil.Big                 `json:"maxFeePerGas,omitempty"`
+	MaxPriorityFeePerGas *hexutil.Big                 `json:"maxPriorityFeePerGas,omitempty"`
+	MaxFeePerBlobGas     *hexutil.Big                 `json:"maxFeePerBlobGas,omitempty"`
+	Hash                 common.Hash                  `json:"hash"`
+	Input                hexutil.Bytes                `json:"input"`
+	Nonce                hexutil.Uint64               `json:"nonce"`
+	To                   *common.Address              `json:"to"`
+	TransactionIndex     hexutil.Uint64               `json:"transactionIndex"`
+	Value                *hexutil.Big                 `json:"value"`
+	Type                 hexutil.Uint64               `json:"type"`
+	AccessList           *types.AccessList            `json:"accessList,omitempty"`
+	ChainID              *hexutil.Big                 `json:"chainId,omitempty"`
+	BlobVersionedHashes  []common.Hash                `json:"blobVersionedHashes,omitempty"`
+	AuthorizationList    []types.SetCodeAuthorization `json:"authorizationList,omitempty"`
+	V                    *hexutil.Big                 `json:"v"`
+	R                    *hexutil.Big                 `json:"r"`
+	S                    *hexutil.Big                 `json:"s"`
+	YParity              *hexutil.Uint64              `json:"yParity,omitempty"`
+}
+
+func newTransactionJSON(block *types.Block, index int) (*transactionJSON, error) {
+	tx := block.Transactions()[index]
+	from, err := types.Sender(signer(tx), tx)
+	if err != nil {
+		return nil, err
+	}
+	v, r, s := tx.RawSignatureValues()
+	t := &transactionJSON{
+		BlockHash: block.Hash(), BlockNumber: hexutil.Uint64(block.NumberU64()),
+		BlockTimestamp: hexutil.Uint64(block.Time()), TransactionIndex: hexutil.Uint64(index),
+		Type: hexutil.Uint64(tx.Type()), From: from, To: tx.To(), Hash: tx.Hash(),
+		Gas: hexutil.Uint64(tx.Gas()), GasPrice: (*hexutil.Big)(tx.GasPrice()),
+		Input: tx.Data(), Nonce: hexutil.Uint64(tx.Nonce()), Value: (*hexutil.Big)(tx.Value()),
+		V: (*hexutil.Big)(v), R: (*hexutil.Big)(r), S: (*hexutil.Big)(s),
+	}
+	if id := tx.ChainId(); tx.Type() != types.LegacyTxType || id.Sign() != 0 {
+		t.ChainID = (*hexutil.Big)(id)
+	}
+	if tx.Type() == types.LegacyTxType {
+		return t, nil
+	}
+	accesses, parity := tx.AccessList(), hexutil.Uint64(v.Uint64())
+	if accesses == nil {
+		accesses = types.AccessList{}
+	}
+	t.AccessList, t.YParity = &accesses, &parity
+	if tx.Type() == types.AccessListTxType {
+		return t, nil
+	}
+	t.GasPrice = (*hexutil.Big)(effectiveGasPrice(tx, block.BaseFee()))
+	t.MaxFeePerGas, t.MaxPriorityFeePerGas = (*hexutil.Big)(tx.GasFeeCap()), (*hexutil.Big)(tx.GasTipCap())
+	t.AuthorizationList = tx.SetCodeAuthorizations()
+	if tx.Type() == types.BlobTxType {
+		t.MaxFeePerBlobGas, t.BlobVersionedHashes = (*hexutil.Big)(tx.BlobGasFeeCap()), tx.BlobHashes()
+	}
+	return t, nil
+}
+
+// signer returns one that recovers the sender under whatever rules tx was
+// accepted: that they were the right ones was checked when its block came in.
+func signer(tx *types.Transaction) types.Signer {
+	if !tx.Protected() {
+		return types.FrontierSigner{}
+	}
+	return types.LatestSignerForChainID(tx.ChainId())
+}
+
+// effectiveGasPrice is what the sender paid: the base fee and the tip, but
+// never more than the cap.
+func effectiveGasPrice(tx *types.Transaction, baseFee *big.Int) *big.Int {
+	price := new(big.Int).Add(tx.GasTipCap(), baseFee)
+	if price.Cmp(tx.GasFeeCap()) > 0 {
+		return tx.GasFeeCap()
+	}
+	return price
+}

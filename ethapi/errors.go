@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ethapi
+
+import (
+	"errors"
+
+	"glimpse/chain"
+	"glimpse/jsonrpc"
+)
+
+// Codes of misses; docs/rpc.md explains each.
+const (
+	codeMiss   = -32000 // a block that this node does not have
+	codePruned = 4444   // a block whose state was pruned
+	codeNoTag  = -39001 // safe or finalized before there is one
+)
+
+// wireError turns what went wrong in a method into what the caller is told. It
+// is the only place where a Go error becomes a code.
+//
+// What is nobody's mistake is told without its text, which may hold paths and
+// keys, as -32603: clients take that as leave to try again, and behind a load
+// balancer another node may know the answer.
+func (a *API) wireError(method string, err error) *jsonrpc.Error {
+	var bad *jsonrpc.Error
+	if errors.As(err, &bad) {
+		return bad
+	}
+	var miss *chain.Miss
+	if errors.As(err, &miss) {
+		code := codeMiss
+		if miss.Reason == chain.Pruned {
+			code = codePruned
+		}
+		return &jsonrpc.Error{Code: code, Message: miss.Error(), Data: appendMiss(nil, miss)}
+	}
+	if errors.Is(err, chain.ErrNoTag) {
+		return &jsonrpc.Error{Code: codeNoTag, Message: "safe or finalized block not found: none is known yet"}
+	}
+	a.config.Log.Error("read failed", "method", method, "err", err)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
+}
+
+// appendMiss renders the data member of a miss.
+func appendMiss(dst []byte, m *chain.Miss) []byte {
+	dst = append(dst, `{"reason":"`...)
+	dst = append(dst, m.Reason...)
+	dst = append(dst, `","oldest":`...)
+	dst = appendQuantity(dst, uint64(m.Oldest))
+	dst = append(dst, `,"latest":`...)
+	dst = appendQuantity(dst, uint64(m.Latest))
+	return append(dst, '}')
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ethapi
+
+import (
+	"maps"
+	"slices"
+
+	"glimpse/jsonrpc"
+)
+
+// Methods returns the names of all methods, sorted.
+func Methods() []string { return slices.Sorted(maps.Keys(methods)) }
+
+// Codes returns every error code that a caller can be given.
+func Codes() []int {
+	return []int{
+		codeMiss, codePruned, codeNoTag, codeTooManySlots,
+		jsonrpc.CodeParse, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound,
+		jsonrpc.CodeInvalidParams, jsonrpc.CodeInternal, jsonrpc.CodeResponseTooLarge,
+	}
+}
