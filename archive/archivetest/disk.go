@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archivetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// ErrDisk is the error of every operation that a Disk was told to fail.
+var ErrDisk error = errorfs.ErrInjected
+
+// A Disk is a file system in memory that fails and crashes on request. Give FS
+// to archive.Options. It is safe for concurrent use.
+type Disk struct {
+	FS vfs.FS
+
+	mem                    *vfs.MemFS
+	failReads, failsWrites atomic.Bool
+}
+
+// NewDisk returns an empty Disk that works.
+func NewDisk() *Disk { return wrap(vfs.NewCrashableMem()) }
+
+func wrap(mem *vfs.MemFS) *Disk {
+	d := &Disk{mem: mem}
+	d.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(d.inject))
+	return d
+}
+
+func (d *Disk) inject(op errorfs.Op) error {
+	switch kind := op.Kind.ReadOrWrite(); {
+	case kind == errorfs.OpIsRead && d.failReads.Load(),
+		kind == errorfs.OpIsWrite && d.failsWrites.Load() && op.Kind != errorfs.OpFileClose:
+		return ErrDisk
+	}
+	return nil
+}
+
+// FailReads makes every read fail from now on, or none.
+func (d *Disk) FailReads(fail bool) { d.failReads.Store(fail) }
+
+// FailWrites makes every write fail from now on, or none.
+func (d *Disk) FailWrites(fail bool) { d.failsWrites.Store(fail) }
+
+// Crash returns the Disk as the machine would find it after losing power now:
+// what was synced, and a random part of what was not.
+func (d *Disk) Crash(rng *rand.Rand) *Disk {
+	return wrap(d.mem.CrashClone(vfs.CrashCloneCfg{
+		UnsyncedDataPercent: rng.IntN(101),
+		RNG:                 rng,
+	}))
+}
+
+// Damage flips a byte in every file of dir whose name ends in suffix, at this
+// part of its length.
+func (d *Disk) Damage(dir, suffix string, part float64) error {
+	names, err := d.mem.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, suffix) {
+			continue
+		}
+		if err := d.flip(d.mem.PathJoin(dir, name), part); err != nil {
+			return fmt.Errorf("damage %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (d *Disk) flip(path string, part float64) error {
+	f, err := d.mem.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	at := int64(part * float64(info.Size()))
+	b := make([]byte, 1)
+	if _, err := f.ReadAt(b, at); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	b[0] ^= 0xff
+	_, err = f.WriteAt(b, at)
+	return errors.Join(err, f.Sync(), f.Close())
+}

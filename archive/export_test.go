@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"context"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Plant sets a key behind the DB's back, or deletes it where value is nil.
+func (db *DB) Plant(key, value []byte) error {
+	var err error
+	if value == nil {
+		err = db.pebble.Delete(key, pebble.NoSync)
+	} else {
+		err = db.pebble.Set(key, value, pebble.NoSync)
+	}
+	if err != nil {
+		return err
+	}
+	h, _, err := loadHeads(db.pebble)
+	if err == nil {
+		db.publish(h)
+	}
+	return err
+}
+
+// Dump returns all keys and values.
+func (db *DB) Dump() (keys, values [][]byte, err error) {
+	r, err := db.NewReader()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Release()
+	k := checker{r: r}
+	err = k.each(nil, nil, func(key, value []byte) error {
+		keys = append(keys, append([]byte{}, key...))
+		values = append(values, append([]byte{}, value...))
+		return nil
+	})
+	return keys, values, err
+}
+
+// Compact moves everything into the last level.
+func (db *DB) Compact() error {
+	return db.pebble.Compact(context.Background(), []byte{0}, []byte{0xff}, false)
+}
+
+// Value codecs, for the fuzz targets.
+var (
+	AppendAccount   = appendAccount
+	DecodeAccount   = decodeAccount
+	AppendSlotValue = appendSlotValue
+	DecodeSlotValue = decodeSlotValue
+)
+
+// DecodeAndEncodeBlock is the block codec without its private type.
+func DecodeAndEncodeBlock(data []byte) ([]byte, error) {
+	b, err := decodeBlock(data)
+	if err != nil {
+		return nil, err
+	}
+	return appendBlock(nil, b), nil
+}
+
+// Comparer is what Pebble sorts by.
+var Comparer = newComparer
+
+// GuardLog returns a file system whose log is in dir, and a way to raise a
+// fault.
+func GuardLog(fs vfs.FS, dir string) (guarded vfs.FS, raise func(error)) {
+	faults := newFaults()
+	return logGuard{fs, dir, faults}, faults.add
+}
