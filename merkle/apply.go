@@ -37,12 +37,8 @@ func (s *State) Apply(d *chain.Diff) (chain.Hash, error) {
 
 // put is Apply without hashing the account trie.
 func (s *State) put(d *chain.Diff) error {
-	if s.accounts == nil {
-		accounts, err := trie.New(trie.StateTrieID(s.root), s.source)
-		if err != nil {
-			return fmt.Errorf("open account trie: %w", err)
-		}
-		s.accounts = accounts
+	if err := s.openAccounts(); err != nil {
+		return err
 	}
 	updates := make([]update, len(d.Accounts))
 	for i := range d.Accounts {
@@ -56,6 +52,16 @@ func (s *State) put(d *chain.Diff) error {
 	for i := range updates {
 		if err := s.writeAccount(&updates[i]); err != nil {
 			return fmt.Errorf("account %s: %w", updates[i].diff.Address, err)
+		}
+	}
+	return nil
+}
+
+// openAccounts opens the account trie unless it is open.
+func (s *State) openAccounts() (err error) {
+	if s.accounts == nil {
+		if s.accounts, err = trie.New(trie.StateTrieID(s.root), s.source); err != nil {
+			return fmt.Errorf("open account trie: %w", err)
 		}
 	}
 	return nil
@@ -87,15 +93,20 @@ func (s *State) prepare(u *update, d *chain.AccountDiff) error {
 	if d.Changed {
 		u.account.Nonce = d.Account.Nonce
 		u.account.Balance = d.Account.Balance.Clone()
-		u.account.CodeHash = d.Account.CodeHash[:]
-		if d.Account.CodeHash == (chain.Hash{}) {
-			u.account.CodeHash = types.EmptyCodeHash[:]
-		}
+		u.account.CodeHash = codeHash(&d.Account)
 	}
 	if d.Wiped {
 		u.account.Root = types.EmptyRootHash
 	}
 	return nil
+}
+
+// codeHash is how a trie writes the code of an account.
+func codeHash(a *chain.Account) []byte {
+	if a.CodeHash == (chain.Hash{}) {
+		return types.EmptyCodeHash[:]
+	}
+	return a.CodeHash[:]
 }
 
 // account returns what the account trie holds, nil where there is no account.
