@@ -8,7 +8,6 @@ require (
 	github.com/holiman/uint256 v1.3.2
 	github.com/urfave/cli/v3 v3.14.0
 	github.com/valyala/fasthttp v1.74.0
-	golang.org/x/term v0.45.0
 )
 
 require (

@@ -1,0 +1,63 @@
+# What CI runs is here, and nothing else is. `make check` is all of it but the
+# end-to-end targets.
+
+GO          ?= go
+BUILD       := build
+FUZZTIME    ?= 10s
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: build test lint race fuzz bench bench-smoke memory e2e e2e-geth e2e-kill check clean
+
+build:
+	$(GO) build -o $(BUILD)/glimpse ./cmd/glimpse
+
+test:
+	$(GO) test ./...
+
+check: test lint race fuzz
+
+# The tools come through Go modules, so nothing has to be installed.
+lint:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) mod tidy -diff
+
+race:
+	$(GO) test -race ./...
+
+# Every fuzz target there is, for $(FUZZTIME) each.
+fuzz:
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+# The figures of docs/performance.md. The generated stores are big; see there.
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem -count 6 -timeout 60m ./archive ./evm ./jsonrpc
+
+# Each benchmark once, so that they cannot rot.
+bench-smoke:
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./archive ./evm ./jsonrpc
+
+# Resident memory of serve on a store of three million slots.
+memory:
+	GLIMPSE_MEMORY_SLOTS=3000000 $(GO) test -run '^TestServeMemory$$' -v -count 1 -timeout 30m ./test
+
+e2e: e2e-geth e2e-kill
+
+# A geth from its own module, beside which every slot and code is compared.
+e2e-geth:
+	$(GO) build -C peers/geth -o ../../$(BUILD)/geth github.com/ethereum/go-ethereum/cmd/geth
+	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth $(GO) test -run '^TestAgainstGeth$$' -v -count 1 -timeout 30m ./test
+
+# Fifty imports killed at random moments.
+e2e-kill:
+	GLIMPSE_KILLS=50 $(GO) test -run '^TestKilledImportResumes$$' -v -count 1 -timeout 30m ./test
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"glimpse/internal/fixture"
+)
+
+// served lists the directories of the official suite whose methods glimpse
+// answers. A vector of a method not listed here is not run; a listed method
+// without vectors fails.
+var served = []string{
+	"eth_blockNumber", "eth_capabilities", "eth_chainId", "eth_getBalance",
+	"eth_getBlockByHash", "eth_getBlockByNumber", "eth_getCode",
+	"eth_getStorageAt", "eth_getStorageValues", "eth_getTransactionCount",
+	"eth_syncing", "net_version",
+}
+
+// TestConformance runs the official vectors, compared as the official runner
+// compares them: error messages are free where both sides have one, everything
+// else is structural equality.
+func TestConformance(t *testing.T) {
+	suite := fixture.Conformance(t)
+	s := serve(t, "serve", "--datadir", conformanceDir(t, suite), "--http.port", "0")
+	for _, method := range served {
+		files, err := filepath.Glob(filepath.Join(suite, method, "*.io"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("no vectors for %s (%v)", method, err)
+		}
+		for _, file := range files {
+			t.Run(method+"/"+strings.TrimSuffix(filepath.Base(file), ".io"), func(t *testing.T) {
+				converse(t, s.url(), file)
+			})
+		}
+	}
+}
+
+// conformanceDir imports the suite's chain and sets the heads that its
+// forkchoice message names.
+func conformanceDir(t *testing.T, suite string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(suite, "headfcu.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var update struct {
+		Params []struct{ HeadBlockHash, SafeBlockHash, FinalizedBlockHash string }
+	}
+	if err := json.Unmarshal(data, &update); err != nil {
+		t.Fatal(err)
+	}
+	heads, dir := update.Params[0], t.TempDir()
+	mustRun(t, "import", "--datadir", dir, "--genesis", filepath.Join(suite, "genesis.json"),
+		"--head", heads.HeadBlockHash, "--safe", heads.SafeBlockHash, "--finalized", heads.FinalizedBlockHash,
+		filepath.Join(suite, "chain.rlp"))
+	return dir
+}
+
+// converse plays one .io file: lines with >> are sent, lines with << are what
+// must come back.
+func converse(t *testing.T, url, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer []byte
+	shapeOnly := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "// speconly:"):
+			shapeOnly = true
+		case strings.HasPrefix(line, ">> "):
+			if answer, err = post(t.Context(), url, []byte(line[3:])); err != nil {
+				t.Fatal(err)
+			}
+		case strings.HasPrefix(line, "<< "):
+			got, want := parse(t, answer), parse(t, []byte(line[3:]))
+			if shapeOnly {
+				capabilitiesFit(t, got)
+				continue
+			}
+			forgetMessages(got, want)
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("got %s\nwant %s", answer, line[3:])
+			}
+		}
+	}
+	if answer == nil {
+		t.Error("the file sends nothing")
+	}
+}
+
+func parse(t *testing.T, data []byte) (v any) {
+	t.Helper()
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatalf("not JSON: %v: %s", err, data)
+	}
+	return v
+}
+
+// capabilitiesFit checks the one answer among ours whose values are the node's
+// own business against its schema.
+func capabilitiesFit(t *testing.T, doc any) {
+	t.Helper()
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type resource struct {
+		Disabled       *bool           `json:"disabled"`
+		OldestBlock    *hexutil.Uint64 `json:"oldestBlock"`
+		DeleteStrategy json.RawMessage `json:"deleteStrategy"`
+	}
+	var answer struct {
+		Version string `json:"jsonrpc"`
+		ID      int    `json:"id"`
+		Result  struct {
+			Head struct {
+				Number *hexutil.Uint64 `json:"number"`
+				Hash   *common.Hash    `json:"hash"`
+			} `json:"head"`
+			State, Tx, Logs, Receipts, Blocks, StateProofs *resource
+		} `json:"result"`
+	}
+	strict := json.NewDecoder(bytes.NewReader(text))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&answer); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	r := answer.Result
+	if r.Head.Number == nil || r.Head.Hash == nil {
+		t.Errorf("no head: %s", text)
+	}
+	for i, res := range []*resource{r.State, r.Tx, r.Logs, r.Receipts, r.Blocks, r.StateProofs} {
+		if res == nil || res.Disabled == nil || *res.Disabled != (res.OldestBlock == nil) {
+			t.Errorf("resource %d does not fit: %s", i, text)
+		}
+	}
+}
+
+// forgetMessages drops error.message where both documents have one.
+func forgetMessages(a, b any) {
+	x, ok1 := errorOf(a)
+	y, ok2 := errorOf(b)
+	if !ok1 || !ok2 || x["message"] == nil || y["message"] == nil {
+		return
+	}
+	delete(x, "message")
+	delete(y, "message")
+}
+
+func errorOf(v any) (map[string]any, bool) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, false
+	}
+	e, ok := m["error"].(map[string]any)
+	return e, ok
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// program is the glimpse under test, built once for all tests.
+var program string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "glimpse-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	program = filepath.Join(dir, "glimpse")
+	build := exec.Command("go", "build", "-o", program, "glimpse/cmd/glimpse")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	code := 1
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "build glimpse:", err)
+	} else {
+		code = m.Run()
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// run runs glimpse to its end and returns what it printed and its exit code.
+func run(t *testing.T, args ...string) (output string, code int) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// mustRun is run for what has to succeed.
+func mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	out, code := run(t, args...)
+	if code != 0 {
+		t.Fatalf("glimpse %s: exit code %d\n%s", strings.Join(args, " "), code, out)
+	}
+	return out
+}
+
+// A server is a running glimpse.
+type server struct {
+	addr string // host:port of its JSON-RPC
+	cmd  *exec.Cmd
+	log  *bytes.Buffer
+	done chan struct{} // closed once log has all of its output
+}
+
+var listening = regexp.MustCompile(`msg="?json-rpc listening"?.* addr=(\S+)`)
+
+// serve starts glimpse and waits until it says where it listens. It is stopped
+// with SIGTERM at the end of the test, and must then exit cleanly.
+func serve(t *testing.T, args ...string) *server {
+	t.Helper()
+	s := &server{cmd: exec.Command(program, args...), log: new(bytes.Buffer), done: make(chan struct{})}
+	stderr, err := s.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	addr := make(chan string, 1)
+	go func() {
+		defer close(s.done)
+		lines := bufio.NewScanner(io.TeeReader(stderr, s.log))
+		for lines.Scan() {
+			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+				addr <- m[1]
+			}
+		}
+	}()
+	t.Cleanup(func() { s.stop(t) })
+	select {
+	case s.addr = <-addr:
+	case <-s.done:
+		t.Fatalf("glimpse %s ended before it listened:\n%s", strings.Join(args, " "), s.log)
+	case <-time.After(30 * time.Second):
+		t.Fatalf("glimpse %s does not listen after 30 s", strings.Join(args, " "))
+	}
+	return s
+}
+
+func (s *server) stop(t *testing.T) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("stop glimpse: %v", err)
+	}
+	<-s.done
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("glimpse ended with %v:\n%s", err, s.log)
+	}
+}
+
+func (s *server) url() string { return "http://" + s.addr + "/" }
+
+// post sends body as a JSON-RPC request and returns the response body.
+func post(ctx context.Context, url string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
+}
+
+// call makes one call that must succeed and returns its result.
+func call(t *testing.T, url, method string, params ...any) json.RawMessage {
+	t.Helper()
+	if params == nil {
+		params = []any{}
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := post(t.Context(), url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var msg struct {
+		Result json.RawMessage
+		Error  json.RawMessage
+	}
+	if err := json.Unmarshal(answer, &msg); err != nil || msg.Error != nil {
+		t.Fatalf("%s%v answers %s (%v)", method, params, answer, err)
+	}
+	return msg.Result
+}
