@@ -31,7 +31,6 @@ type Block struct {
 	rules  *Rules
 	header *types.Header
 	ref    chain.Ref // zero hash while the header is not final
-	parent *types.Header
 
 	reader   *reader
 	recorder *recorder
@@ -48,7 +47,7 @@ type Block struct {
 	err   error
 }
 
-// Begin opens a block on the state after parent. The header's execution inputs
+// Begin opens a block on the state after its parent. The header's execution inputs
 // must be set: parent hash, number, time, coinbase, gas limit, difficulty, mix
 // digest and those that a fork brought, such as the base fee; what execution
 // yields, such as the state root, is not looked at. Begin runs what comes
@@ -57,11 +56,11 @@ type Block struct {
 //
 // The header is kept and must not be modified. The base must be the state of
 // the parent.
-func (r *Rules) Begin(header, parent *types.Header, base chain.View, ancestors Ancestors) (*Block, error) {
-	return r.begin(header, parent, chain.Hash{}, base, ancestors)
+func (r *Rules) Begin(header *types.Header, base chain.View, ancestors Ancestors) (*Block, error) {
+	return r.begin(header, chain.Hash{}, base, ancestors)
 }
 
-func (r *Rules) begin(header, parent *types.Header, hash chain.Hash, base chain.View, ancestors Ancestors) (*Block, error) {
+func (r *Rules) begin(header *types.Header, hash chain.Hash, base chain.View, ancestors Ancestors) (*Block, error) {
 	if err := r.checkInputs(header, hash); err != nil {
 		return nil, err
 	}
@@ -77,7 +76,6 @@ func (r *Rules) begin(header, parent *types.Header, hash chain.Hash, base chain.
 		rules:    r,
 		header:   header,
 		ref:      chain.Ref{Number: chain.Number(header.Number.Uint64()), Hash: hash},
-		parent:   parent,
 		reader:   in,
 		recorder: recorder,
 		signer:   r.Signer(header),
@@ -142,7 +140,14 @@ func (b *Block) beforeTransactions() error {
 	if config.DAOForkSupport && config.DAOForkBlock != nil && config.DAOForkBlock.Cmp(number) == 0 {
 		misc.ApplyDAOHardFork(b.recorder)
 	}
-	b.access.Merge(core.PreExecution(context.Background(), b.header.ParentBeaconRoot, b.parent, config, b.evm, number, b.header.Time))
+	if root := b.header.ParentBeaconRoot; root != nil {
+		core.ProcessBeaconBlockRoot(*root, b.evm, b.access)
+	}
+	// The parent is named by the header: while it is itself pre-confirmed, its
+	// own header is not final.
+	if config.IsPrague(number, b.header.Time) {
+		core.ProcessParentBlockHash(b.header.ParentHash, b.evm, b.access)
+	}
 	return b.readError()
 }
 

@@ -38,7 +38,7 @@ func TestDAOForkInAnEmptyBlock(t *testing.T) {
 	}
 	r := newReplay(t, text)
 	parts := r.state.Clone()
-	b, err := r.rules.Begin(blocks[0].Header(), r.head, r.state, r.ancestors)
+	b, err := r.rules.Begin(blocks[0].Header(), r.state, r.ancestors)
 	if err != nil {
 		t.Fatal(err)
 	}

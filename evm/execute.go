@@ -49,7 +49,7 @@ func (r *Rules) Execute(block *types.Block, parent *types.Header, base chain.Vie
 	if err := r.verify(block, header, parent); err != nil {
 		return nil, err
 	}
-	b, err := r.begin(header, parent, hash, base, ancestors)
+	b, err := r.begin(header, hash, base, ancestors)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func TestPartsAddUpToTheWholeBlock(t *testing.T) {
 			r := newReplay(t, c.genesis)
 			parts := r.state.Clone()
 			for _, block := range c.blocks {
-				b, err := r.rules.Begin(block.Header(), r.head, r.state, r.ancestors)
+				b, err := r.rules.Begin(block.Header(), r.state, r.ancestors)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -92,7 +92,7 @@ func TestDiffBetweenParts(t *testing.T) {
 	c := conformance(t)
 	r := newReplay(t, c.genesis)
 	for _, block := range c.blocks {
-		b, err := r.rules.Begin(block.Header(), r.head, r.state, r.ancestors)
+		b, err := r.rules.Begin(block.Header(), r.state, r.ancestors)
 		if err != nil {
 			t.Fatal(err)
 		}

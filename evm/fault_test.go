@@ -115,7 +115,7 @@ func TestBlockIsDeadAfterAnError(t *testing.T) {
 	w := newWorld(t, cancun())
 	good := w.call(mortal, pair(1, 8)...)
 	f := &faulty{view: w.state, failAt: 3}
-	b, err := w.rules.Begin(w.header, &types.Header{}, f, nil)
+	b, err := w.rules.Begin(w.header, f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestBlockIsDeadAfterAnError(t *testing.T) {
 func TestMissingAncestorIsAReadError(t *testing.T) {
 	w := newWorld(t, cancun())
 	number := word(200)
-	b, err := w.rules.Begin(w.header, &types.Header{}, w.state, func(n chain.Number) (chain.Hash, error) {
+	b, err := w.rules.Begin(w.header, w.state, func(n chain.Number) (chain.Hash, error) {
 		return chain.Hash{}, fmt.Errorf("block %d: %w", n, errInjected)
 	})
 	if err != nil {

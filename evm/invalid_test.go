@@ -116,7 +116,7 @@ func TestBeginWithIncompleteHeader(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, cancun())
 			tt.change(w.header)
-			_, err := w.rules.Begin(w.header, &types.Header{}, w.state, nil)
+			_, err := w.rules.Begin(w.header, w.state, nil)
 			invalid := new(evm.InvalidBlockError)
 			if !errors.As(err, &invalid) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want an InvalidBlockError about the %s", err, tt.want)
@@ -142,7 +142,7 @@ func TestUnsupported(t *testing.T) {
 		Number: big.NewInt(1), Time: 500, Difficulty: new(big.Int), BaseFee: big.NewInt(7),
 		ExcessBlobGas: new(uint64), ParentBeaconRoot: new(chain.Hash),
 	}
-	if _, err := rules.Begin(header, &types.Header{}, nil, nil); !errors.Is(err, evm.ErrUnsupported) {
+	if _, err := rules.Begin(header, nil, nil); !errors.Is(err, evm.ErrUnsupported) {
 		t.Errorf("a block after the last known fork: got %v, want ErrUnsupported", err)
 	}
 	block := types.NewBlockWithHeader(header)

@@ -126,7 +126,7 @@ func (w *world) sign(data types.TxData) *types.Transaction {
 
 func (w *world) begin() *evm.Block {
 	w.t.Helper()
-	b, err := w.rules.Begin(w.header, &types.Header{}, w.state, func(n chain.Number) (chain.Hash, error) { return word(uint64(n)), nil })
+	b, err := w.rules.Begin(w.header, w.state, func(n chain.Number) (chain.Hash, error) { return word(uint64(n)), nil })
 	if err != nil {
 		w.t.Fatal(err)
 	}
