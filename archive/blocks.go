@@ -88,6 +88,36 @@ func (r *Reader) Diff(n chain.Number) (d *chain.Diff, err error) {
 	return d, nil
 }
 
+// Receipts returns a copy of what Commit was given as the receipts of block n.
+// After the head the error is a *chain.Miss; pruning keeps them.
+func (r *Reader) Receipts(n chain.Number) (receipts []byte, err error) {
+	if n > r.heads.head.Number {
+		return nil, r.miss(chain.Future)
+	}
+	err = r.read(func(c *cursor) error {
+		stored, err := c.receipts(n)
+		receipts = slices.Clone(stored.receipts)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read receipts of %d: %w", n, err)
+	}
+	return receipts, nil
+}
+
+// Transaction returns the block of a transaction and its place in it; ok is
+// false where no block of the canonical chain has it.
+func (r *Reader) Transaction(h chain.Hash) (n chain.Number, index int, ok bool, err error) {
+	err = r.read(func(c *cursor) error {
+		n, index, ok, err = c.transaction(h)
+		return err
+	})
+	if err != nil {
+		return 0, 0, false, fmt.Errorf("find transaction %s: %w", h, err)
+	}
+	return n, index, ok, nil
+}
+
 // Side returns a copy of the side data under key; ok is false where there is
 // none.
 func (r *Reader) Side(key []byte) (value []byte, ok bool, err error) {

@@ -18,14 +18,16 @@ type Report struct {
 	Head   chain.Ref
 	Oldest chain.Number
 
-	Slots    uint64 // versions of slots
-	Accounts uint64 // versions of accounts
-	Wipes    uint64
-	Codes    uint64
-	Blocks   uint64
-	Journals uint64
-	Orphans  uint64 // hashes of blocks that were unwound
-	Side     uint64 // keys of side data
+	Slots        uint64 // versions of slots
+	Accounts     uint64 // versions of accounts
+	Wipes        uint64
+	Codes        uint64
+	Blocks       uint64
+	Journals     uint64
+	Receipts     uint64 // blocks with their receipts
+	Transactions uint64
+	Orphans      uint64 // hashes of blocks that were unwound
+	Side         uint64 // keys of side data
 
 	// Digest is over all content but orphans and tags. Stores that were given
 	// the same blocks, and pruned at the same heads, have the same one, however
@@ -43,7 +45,8 @@ type Progress struct {
 const progressKeys = 1 << 16
 
 // Check reads the whole store as it is now and verifies that it agrees with
-// itself: every key is known, versions and journals match both ways, blocks
+// itself: every key is known, versions and journals match both ways,
+// transactions and the blocks they are in do too, blocks
 // link from genesis to head, every code is there and has its hash, and nothing
 // is above the head or below what pruning should have left (A1, A2). It streams
 // through the store in bounded memory and takes no notice of later writes.
@@ -84,6 +87,8 @@ type checker struct {
 
 	versions uint64 // above oldest, so that a journal must list them
 	listed   uint64 // by journals above oldest
+
+	mined uint64 // transactions that blocks list
 
 	stem      []byte     // of the last versioned key
 	settled   bool       // a version of stem at or below oldest was seen
@@ -147,6 +152,10 @@ func (k *checker) key(key, value []byte) error {
 		err = k.journal(key, value)
 	case spaceHash:
 		return k.hash(key, value)
+	case spaceReceipt:
+		err = k.receipts(key, value)
+	case spaceTx:
+		err = k.transaction(key, value)
 	case spaceMeta:
 		return k.meta(key, value)
 	case spaceSide:
@@ -181,8 +190,14 @@ func (k *checker) end() error {
 	if want := uint64(head.Number-k.heads.oldest) + 1; k.report.Journals != want {
 		return fmt.Errorf("%w: %d journals, want %d from oldest to head", chain.ErrCorrupt, k.report.Journals, want)
 	}
+	if want := uint64(head.Number) + 1; k.report.Receipts != want {
+		return fmt.Errorf("%w: receipts of %d blocks, want %d up to the head", chain.ErrCorrupt, k.report.Receipts, want)
+	}
 	if k.versions != k.listed {
 		return k.findUnlisted()
+	}
+	if k.report.Transactions != k.mined {
+		return k.findUnmined()
 	}
 	k.report.Head, k.report.Oldest = head, k.heads.oldest
 	return nil

@@ -32,6 +32,9 @@ func join(parts ...any) (key []byte) {
 	return key
 }
 
+// place is the value of a transaction.
+func place(n int, index byte) []byte { return append(join(n), 0, 0, 0, index) }
+
 // checked returns a store with one of everything: head 5, oldest 2.
 func checked(t *testing.T) (*archive.DB, chain.Ref) {
 	t.Helper()
@@ -94,6 +97,18 @@ func TestCheckFindsDamage(t *testing.T) {
 		{"hash that is gone", join("h", genesis.Hash), absent, "want block 0"},
 		{"hash with another number", join("h", genesis.Hash), join(1), "want block 0"},
 		{"hash without a number", join("h", chain.Hash{1}), zero, "block number"},
+		{"receipts that are gone", join("r", 3), absent, "key receipts 4: want that of block 3 here"},
+		{"last receipts that are gone", join("r", 5), absent, "receipts of 5 blocks, want 6"},
+		{"receipts above the head", join("r", 6), []byte{0}, "key receipts 6: is above the head 5"},
+		{"receipts with a false count", join("r", 5), []byte{9}, "number of transactions"},
+		{"receipts with an overlong count", join("r", 5), []byte{0x80, 0}, "number of transactions"},
+		{"transaction that is gone", join("x", transaction(5)), absent, "missing, want block 5 index 0"},
+		{"transaction at another block", join("x", transaction(5)), place(4, 0), "is block 4 index 0, want block 5 index 0"},
+		{"transaction at another index", join("x", transaction(5)), place(5, 1), "is block 5 index 1, want block 5 index 0"},
+		{"transaction that no block lists", join("x", chain.Hash{1}), place(5, 0), "is not transaction 0 of block 5"},
+		{"transaction past the end of its block", join("x", chain.Hash{1}), place(5, 1), "is not transaction 1 of block 5"},
+		{"transaction above the head", join("x", chain.Hash{1}), place(6, 0), "is in block 6, above the head 5"},
+		{"transaction without an index", join("x", chain.Hash{1}), join(5), "place of a transaction"},
 		{"journal that is gone", join("j", 4), absent, "key journal 5: want that of block 4 here"},
 		{"last journal that is gone", join("j", 5), absent, "3 journals, want 4"},
 		{"journal below the oldest", join("j", 1), []byte{1, 0, 0}, "key journal 1: want that of block 2 here"},
@@ -133,7 +148,7 @@ func TestCheckCountsAndStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := archive.Report{Head: head, Oldest: 2, Slots: 5, Accounts: 2, Wipes: 1, Codes: 1, Blocks: 6, Journals: 4, Digest: got.Digest}
+	want := archive.Report{Head: head, Oldest: 2, Slots: 5, Accounts: 2, Wipes: 1, Codes: 1, Blocks: 6, Journals: 4, Receipts: 6, Transactions: 5, Digest: got.Digest}
 	if got != want {
 		t.Errorf("report: got %+v, want %+v", got, want)
 	}
@@ -163,6 +178,7 @@ func TestFormatIsPinned(t *testing.T) {
 		return d
 	}())
 	first.Header, first.Body = []byte("head"), []byte("body")
+	first.Transactions = append(first.Transactions, chain.Hash{9})
 	first.Side = []archive.SideWrite{{Key: []byte("side"), Value: []byte("data")}}
 	if err := db.Commit(first); err != nil {
 		t.Fatal(err)
@@ -193,9 +209,15 @@ func TestFormatIsPinned(t *testing.T) {
 		{join("m", "identity"), join(7, g, "cfg")},
 		{join("m", "oldest"), join(0)},
 		{join("m", "safe"), join(2, h2)},
+		{join("r", 0), []byte{0}},
+		{join("r", 1), join("\x02", transaction(1), chain.Hash{9}, "receipts")},
+		{join("r", 2), join("\x01", transaction(2), "receipts")},
 		{join("s", alice, slot1, ^1), []byte{2, 3}},
 		{join("t", "side"), []byte("data")},
 		{join("w", alice, ^2), nil},
+		{join("x", transaction(1)), place(1, 0)},
+		{join("x", transaction(2)), place(2, 0)},
+		{join("x", chain.Hash{9}), place(1, 1)},
 	}
 	slices.SortFunc(want, func(a, b [2][]byte) int { return bytes.Compare(a[0], b[0]) })
 	keys, values, err := db.Dump()

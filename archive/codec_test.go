@@ -51,6 +51,18 @@ func FuzzBlock(f *testing.F) {
 	})
 }
 
+func FuzzReceipts(f *testing.F) {
+	f.Add([]byte{0})
+	f.Add(join("\x01", chain.Hash{1}, "receipts"))
+	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		again, err := archive.DecodeAndEncodeReceipts(data)
+		if err == nil && !bytes.Equal(again, data) {
+			t.Errorf("receipts %x: got %x after decoding and encoding", data, again)
+		}
+	})
+}
+
 // What Pebble asks of a Comparer, over keys at the edges of every space.
 func TestComparerKeepsItsContract(t *testing.T) {
 	var top chain.Address

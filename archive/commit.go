@@ -21,6 +21,11 @@ type Block struct {
 	// Header and Body are the caller's encodings, and opaque here.
 	Header, Body []byte
 
+	// Transactions are the hashes of the block's transactions, in order. None
+	// may be on the chain already. Receipts belong to them, and are opaque too.
+	Transactions []chain.Hash
+	Receipts     []byte
+
 	// Diff is what the block changed, in canonical order. It is never nil.
 	Diff *chain.Diff
 
@@ -56,6 +61,9 @@ func (db *DB) init(id Identity, genesis Block) error {
 	}
 	if err := validate(genesis.Diff); err != nil {
 		return err
+	}
+	if len(genesis.Transactions) > 0 {
+		return fmt.Errorf("%w: genesis block with transactions", ErrGenesis)
 	}
 	if err := knowsCodes(genesis.Diff, func(chain.Hash) (bool, error) { return false, nil }); err != nil {
 		return err
@@ -119,7 +127,13 @@ func (db *DB) commitLocked(b *Block, how *pebble.WriteOptions) error {
 	if err := validate(b.Diff); err != nil {
 		return err
 	}
-	if err := r.read(func(cur *cursor) error { return db.addDiff(c, cur, b) }); err != nil {
+	err = r.read(func(cur *cursor) error {
+		if err := c.addTransactions(cur, b); err != nil {
+			return err
+		}
+		return db.addDiff(c, cur, b)
+	})
+	if err != nil {
 		return err
 	}
 	h.head = b.Ref
@@ -135,6 +149,8 @@ func (c *changes) setBlock(b *Block) {
 	c.value = chain.AppendDiff(c.value[:0], b.Diff)
 	c.set(appendNumberKey(nil, spaceJournal, b.Number), c.value)
 	c.set(appendHashKey(nil, spaceHash, b.Hash), appendNumber(nil, b.Number))
+	c.value = appendReceipts(c.value[:0], b.Transactions, b.Receipts)
+	c.set(appendNumberKey(nil, spaceReceipt, b.Number), c.value)
 	c.writeSide(b.Side)
 }
 

@@ -35,6 +35,37 @@ func TestOrphanedHashIsKnownAndNotCanonical(t *testing.T) {
 	expectOrphan("beside a block of the new branch")
 }
 
+// A transaction that a reorg moves to another block is found where it is now.
+func TestTransactionMovesWithAReorg(t *testing.T) {
+	s := newScript(t)
+	s.commit()
+	s.commit()
+	moved, dropped := transaction(1), transaction(2)
+	if err := s.db.Unwind(0, nil); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(when string, h chain.Hash, wantN chain.Number, wantIndex int, want bool) {
+		t.Helper()
+		n, index, ok, err := s.reader().Transaction(h)
+		if n != wantN || index != wantIndex || ok != want || err != nil {
+			t.Errorf("%s: got %d of block %d, %v, %v, want %d of block %d, %v", when, index, n, ok, err, wantIndex, wantN, want)
+		}
+	}
+	expect("after the unwind", moved, 0, 0, false)
+	other := s.block()
+	other.Transactions = []chain.Hash{{5}}
+	if err := s.db.Commit(other); err != nil {
+		t.Fatal(err)
+	}
+	other = s.block()
+	other.Transactions = []chain.Hash{{6}, moved}
+	if err := s.db.Commit(other); err != nil {
+		t.Fatal(err)
+	}
+	expect("in the new branch", moved, 2, 1, true)
+	expect("not in the new branch", dropped, 0, 0, false)
+}
+
 func TestCommitRefusesWhatItCouldNotGiveBack(t *testing.T) {
 	s := newScript(t)
 	s.commit(write(alice, slot1, 1))
@@ -66,6 +97,8 @@ func TestCommitRefusesWhatItCouldNotGiveBack(t *testing.T) {
 		{"code under another hash", func(b *archive.Block) {
 			b.Diff.Codes = []chain.Code{{Hash: chain.Hash{1}, Bytes: []byte{1}}}
 		}, chain.ErrDiff},
+		{"transaction that the chain has", func(b *archive.Block) { b.Transactions = []chain.Hash{transaction(1)} }, nil},
+		{"one transaction twice", func(b *archive.Block) { b.Transactions = []chain.Hash{{1}, {1}} }, nil},
 		{"account with a code that nobody gave", func(b *archive.Block) {
 			b.Diff.Accounts[0].Changed = true
 			b.Diff.Accounts[0].Account = chain.Account{Exists: true, CodeHash: foreign.Hash}

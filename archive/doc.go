@@ -13,6 +13,8 @@
 //	b block(8)                        hash(32), parent(32), header, body
 //	j block(8)                        the block's chain.Diff: the journal
 //	h block hash(32)                  block(8); kept when a block is orphaned
+//	r block(8)                        hashes of its transactions, receipts
+//	x transaction hash(32)            block(8), index(4)
 //	t caller's key                    side data: newest value only
 //	m name                            format, identity, heads, oldest block
 //

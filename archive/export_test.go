@@ -7,6 +7,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"glimpse/chain"
 )
 
 // Plant sets a key behind the DB's back, or deletes it where value is nil.
@@ -63,6 +65,19 @@ func DecodeAndEncodeBlock(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	return appendBlock(nil, b), nil
+}
+
+// DecodeAndEncodeReceipts is the receipts codec without its private type.
+func DecodeAndEncodeReceipts(data []byte) ([]byte, error) {
+	s, err := decodeReceipts(data)
+	if err != nil {
+		return nil, err
+	}
+	hashes := make([]chain.Hash, s.len())
+	for i := range hashes {
+		hashes[i] = s.hash(i)
+	}
+	return appendReceipts(nil, hashes, s.receipts), nil
 }
 
 // Comparer is what Pebble sorts by.

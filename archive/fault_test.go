@@ -27,6 +27,13 @@ func manySlots(a chain.Address, n int) chain.AccountDiff {
 	return d
 }
 
+func manyTransactions(n int) (hashes []chain.Hash) {
+	for i := range uint64(n) {
+		hashes = append(hashes, crypto.Keccak256Hash(binary.BigEndian.AppendUint64(nil, i)))
+	}
+	return hashes
+}
+
 // reads are all the ways to read, by name, each of something that exists.
 func reads(hash chain.Hash) map[string]func(*archive.Reader, archive.View) error {
 	return map[string]func(*archive.Reader, archive.View) error{
@@ -38,7 +45,12 @@ func reads(hash chain.Hash) map[string]func(*archive.Reader, archive.View) error
 		"Header":       func(r *archive.Reader, _ archive.View) error { _, err := r.Header(2); return err },
 		"Body":         func(r *archive.Reader, _ archive.View) error { _, err := r.Body(2); return err },
 		"Diff":         func(r *archive.Reader, _ archive.View) error { _, err := r.Diff(2); return err },
-		"Side":         func(r *archive.Reader, _ archive.View) error { _, _, err := r.Side([]byte("k")); return err },
+		"Receipts":     func(r *archive.Reader, _ archive.View) error { _, err := r.Receipts(2); return err },
+		"Transaction": func(r *archive.Reader, _ archive.View) error {
+			_, _, _, err := r.Transaction(manyTransactions(1)[0])
+			return err
+		},
+		"Side": func(r *archive.Reader, _ archive.View) error { _, _, err := r.Side([]byte("k")); return err },
 		"Slots": func(r *archive.Reader, _ archive.View) error {
 			_, _, err := r.Slots(alice, 1, nil, 1000)
 			return err
@@ -69,6 +81,7 @@ func TestReadErrorIsNeverAValue(t *testing.T) {
 			b1 := archive.Block{Ref: chain.Ref{Number: 1, Hash: chain.Hash{1}}, Parent: genesis.Hash,
 				Diff: &chain.Diff{Accounts: []chain.AccountDiff{manySlots(alice, 500)}, Codes: []chain.Code{code}}}
 			b2 := archive.Block{Ref: chain.Ref{Number: 2, Hash: hash}, Parent: b1.Hash, Header: big, Body: big,
+				Receipts: big, Transactions: manyTransactions(500),
 				Diff: &chain.Diff{Accounts: []chain.AccountDiff{wipe(alice), manySlots(bob, 500)}, Codes: []chain.Code{code}},
 				Side: []archive.SideWrite{{Key: []byte("k"), Value: big}}}
 			err := errors.Join(db.Init(id, genesis), db.Commit(b1), db.Commit(b2), db.Compact(), db.Close())

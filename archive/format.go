@@ -18,9 +18,9 @@ func wellFormed(key []byte) bool {
 	switch key[0] {
 	case spaceSlot, spaceAccount, spaceWipe:
 		return len(key) == stemSize(key[0])+numberSize
-	case spaceBlock, spaceJournal:
+	case spaceBlock, spaceJournal, spaceReceipt:
 		return len(key) == blockKeySize
-	case spaceCode, spaceHash:
+	case spaceCode, spaceHash, spaceTx:
 		return len(key) == hashKeySize
 	case spaceMeta, spaceSide:
 		return true
@@ -44,17 +44,21 @@ func formatKey(key []byte) string {
 		return fmt.Sprintf("block %d", numberOf(key))
 	case spaceJournal:
 		return fmt.Sprintf("journal %d", numberOf(key))
+	case spaceReceipt:
+		return fmt.Sprintf("receipts %d", numberOf(key))
 	case spaceCode:
 		return fmt.Sprintf("code %s", chain.Hash(key[1:]))
 	case spaceHash:
 		return fmt.Sprintf("hash %s", chain.Hash(key[1:]))
+	case spaceTx:
+		return fmt.Sprintf("transaction %s", chain.Hash(key[1:]))
 	case spaceMeta:
 		return fmt.Sprintf("meta %q", key[1:])
 	}
 	return fmt.Sprintf("side %x", key[1:])
 }
 
-// numberOf returns the block of a well-formed block or journal key.
+// numberOf returns the block of a well-formed block, journal or receipts key.
 func numberOf(key []byte) chain.Number {
 	return chain.Number(binary.BigEndian.Uint64(key[1:]))
 }

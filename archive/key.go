@@ -16,9 +16,11 @@ const (
 	spaceHash    = 'h'
 	spaceJournal = 'j'
 	spaceMeta    = 'm'
+	spaceReceipt = 'r'
 	spaceSlot    = 's'
 	spaceSide    = 't'
 	spaceWipe    = 'w'
+	spaceTx      = 'x'
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"glimpse/chain"
 )
 
-// Prune forgets the state of the blocks before oldest. Headers and bodies
-// stay. Each block is a batch of its own that leaves a whole store with the
+// Prune forgets the state of the blocks before oldest. Headers, bodies and
+// receipts stay. Each block is a batch of its own that leaves a whole store with the
 // mark advanced, so a crash only leaves work for the next call; Readers see the
 // result when all is done. It does nothing where oldest is not ahead of the
 // mark. The error is a *chain.Miss where it is above the head.

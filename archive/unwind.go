@@ -63,6 +63,9 @@ func (c *changes) undo(cur *cursor, n chain.Number) error {
 			c.delete(appendHashKey(nil, spaceCode, code.Hash))
 		}
 	}
+	if err := c.undoTransactions(cur, n); err != nil {
+		return err
+	}
 	c.delete(appendNumberKey(nil, spaceBlock, n))
 	c.delete(appendNumberKey(nil, spaceJournal, n))
 	return nil

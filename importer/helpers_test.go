@@ -48,7 +48,7 @@ func newStore(t testing.TB, genesis []byte) (*memStore, *evm.Rules) {
 	if _, err := s.tries.Apply(g.Diff); err != nil {
 		t.Fatal(err)
 	}
-	block, err := importer.NewBlock(g.Block, g.Diff)
+	block, err := importer.NewBlock(g.Block, nil, g.Diff)
 	if err != nil {
 		t.Fatal(err)
 	}

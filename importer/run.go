@@ -176,7 +176,7 @@ func (r *run) importBlock(block *types.Block) error {
 		}
 		return err
 	}
-	stored, err := NewBlock(block, result.Diff)
+	stored, err := NewBlock(block, result.Receipts, result.Diff)
 	if err != nil {
 		return err
 	}

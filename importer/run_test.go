@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/ethereum/go-ethereum/trie"
 
 	"glimpse/chain"
@@ -261,4 +262,62 @@ func TestFailedCommitStops(t *testing.T) {
 	if !errors.Is(err, errCommit) || s.head().Number != 3 {
 		t.Errorf("got head %s, %v, want block 3 and the store's error", s.head(), err)
 	}
+}
+
+// What is stored of receipts is enough to give all of them back, as the header
+// commits to them.
+func TestReceiptsAreStored(t *testing.T) {
+	genesis, blocks := generated(11, 20)
+	s, rules := newStore(t, genesis)
+	file := writeFile(t, "blocks", encode(t, blocks...))
+	if err := importer.Run(t.Context(), s, rules, []string{file}, importer.Options{Roots: s.tries}); err != nil {
+		t.Fatal(err)
+	}
+	logs := 0
+	for i, stored := range s.blocks {
+		var slim []*types.ReceiptForStorage
+		if err := rlp.DecodeBytes(stored.Receipts, &slim); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if len(slim) != 0 || len(stored.Transactions) != 0 {
+				t.Errorf("genesis: got %d receipts, %d transactions, want none", len(slim), len(stored.Transactions))
+			}
+			continue
+		}
+		block, receipts := blocks[i-1], make(types.Receipts, len(slim))
+		for k, r := range slim {
+			receipts[k] = (*types.Receipt)(r)
+			logs += len(r.Logs)
+		}
+		err := receipts.DeriveFields(rules.Config(), block.Hash(), block.NumberU64(), block.Time(), block.BaseFee(), nil, block.Transactions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := types.DeriveSha(receipts, trie.NewStackTrie(nil)); got != block.ReceiptHash() {
+			t.Errorf("block %d: got receipts root %s, want %s", i, got, block.ReceiptHash())
+		}
+		for k, tx := range block.Transactions() {
+			if stored.Transactions[k] != tx.Hash() {
+				t.Errorf("transaction %d of block %d: got %s, want %s", k, i, stored.Transactions[k], tx.Hash())
+			}
+		}
+	}
+	if logs == 0 {
+		t.Error("the chain has no logs: the test shows nothing")
+	}
+}
+
+func TestNewBlockRefusesAMissingReceipt(t *testing.T) {
+	_, blocks := generated(11, 20)
+	for _, b := range blocks {
+		if len(b.Transactions()) == 0 {
+			continue
+		}
+		if _, err := importer.NewBlock(b, nil, new(chain.Diff)); err == nil {
+			t.Errorf("block %d without receipts: got no error", b.NumberU64())
+		}
+		return
+	}
+	t.Fatal("no block has a transaction")
 }

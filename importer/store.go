@@ -41,11 +41,23 @@ type Block struct {
 	Parent chain.Hash
 	Header []byte // RLP
 	Body   []byte // RLP of transactions, uncles and withdrawals
-	Diff   *chain.Diff
+
+	// Transactions are their hashes, and Receipts is the RLP list of theirs, as
+	// types.ReceiptForStorage: what header and body tell is left out.
+	Transactions []chain.Hash
+	Receipts     []byte
+
+	Diff *chain.Diff
 }
 
 // NewBlock returns a block in the form that is stored, also for block 0.
-func NewBlock(block *types.Block, diff *chain.Diff) (Block, error) {
+//
+// There must be a receipt for each transaction. What is stored of them is read
+// with types.ReceiptForStorage and types.Receipts.DeriveFields.
+func NewBlock(block *types.Block, receipts types.Receipts, diff *chain.Diff) (Block, error) {
+	if have, want := len(receipts), len(block.Transactions()); have != want {
+		return Block{}, fmt.Errorf("%d receipts for %d transactions", have, want)
+	}
 	header, err := rlp.EncodeToBytes(block.Header())
 	if err != nil {
 		return Block{}, fmt.Errorf("encode header: %w", err)
@@ -54,7 +66,16 @@ func NewBlock(block *types.Block, diff *chain.Diff) (Block, error) {
 	if err != nil {
 		return Block{}, fmt.Errorf("encode body: %w", err)
 	}
-	return Block{Ref: refOf(block), Parent: block.ParentHash(), Header: header, Body: body, Diff: diff}, nil
+	stored := Block{Ref: refOf(block), Parent: block.ParentHash(), Header: header, Body: body, Diff: diff}
+	slim := make([]*types.ReceiptForStorage, len(receipts))
+	for i, tx := range block.Transactions() {
+		slim[i] = (*types.ReceiptForStorage)(receipts[i])
+		stored.Transactions = append(stored.Transactions, tx.Hash())
+	}
+	if stored.Receipts, err = rlp.EncodeToBytes(slim); err != nil {
+		return Block{}, fmt.Errorf("encode receipts: %w", err)
+	}
+	return stored, nil
 }
 
 func refOf(block *types.Block) chain.Ref {

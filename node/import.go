@@ -124,6 +124,11 @@ func (p *importPlan) rules(db *archive.DB) (*evm.Rules, error) {
 	if !ok {
 		return nil, errors.New("a new datadir needs a genesis file")
 	}
+	return storedRules(id)
+}
+
+// storedRules returns the rules of a store's chain.
+func storedRules(id archive.Identity) (*evm.Rules, error) {
 	config, err := evm.ParseConfig(id.Config)
 	if err != nil {
 		return nil, fmt.Errorf("stored chain config: %w", err)

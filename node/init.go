@@ -15,7 +15,7 @@ import (
 // initialize makes an empty store that of the genesis, with state tries where
 // asked for. A store that has this genesis is left as it is.
 func initialize(db *archive.DB, g *evm.Genesis, withTries bool) error {
-	stored, err := importer.NewBlock(g.Block, g.Diff)
+	stored, err := importer.NewBlock(g.Block, nil, g.Diff)
 	if err != nil {
 		return err
 	}
@@ -52,5 +52,8 @@ type noNodes struct{}
 func (noNodes) Side([]byte) (value []byte, ok bool, err error) { return nil, false, nil }
 
 func archiveBlock(b importer.Block, side []archive.SideWrite) archive.Block {
-	return archive.Block{Ref: b.Ref, Parent: b.Parent, Header: b.Header, Body: b.Body, Diff: b.Diff, Side: side}
+	return archive.Block{
+		Ref: b.Ref, Parent: b.Parent, Header: b.Header, Body: b.Body,
+		Transactions: b.Transactions, Receipts: b.Receipts, Diff: b.Diff, Side: side,
+	}
 }

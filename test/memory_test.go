@@ -85,18 +85,18 @@ func fillStore(t *testing.T, dir string, slots int) (head int) {
 	parent := new(types.Header)
 	commit := func(n int, diff *chain.Diff, store func(archive.Block) error) {
 		header := &types.Header{Number: big.NewInt(int64(n)), Difficulty: new(big.Int), ParentHash: parent.Hash()}
-		b, err := importer.NewBlock(types.NewBlockWithHeader(header), diff)
+		b, err := importer.NewBlock(types.NewBlockWithHeader(header), nil, diff)
 		if err != nil {
 			t.Fatal(err)
 		}
 		diff.Sort()
-		if err := store(archive.Block{Ref: b.Ref, Parent: b.Parent, Header: b.Header, Body: b.Body, Diff: diff}); err != nil {
+		if err := store(archive.Block{Ref: b.Ref, Parent: b.Parent, Header: b.Header, Body: b.Body, Receipts: b.Receipts, Diff: diff}); err != nil {
 			t.Fatal(err)
 		}
 		parent = header
 	}
 	commit(0, new(chain.Diff), func(b archive.Block) error {
-		return db.Init(archive.Identity{ChainID: 1, Genesis: b.Hash}, b)
+		return db.Init(archive.Identity{ChainID: 1, Genesis: b.Hash, Config: []byte(`{"chainId":1}`)}, b)
 	})
 	for i := 0; i < slots; i += slotsPerBlock {
 		diff := new(chain.Diff)

@@ -21,6 +21,7 @@ func Compare(t testing.TB, rng *rand.Rand, w World, r *archive.Reader, m *Model)
 	c := comparison{t: t, rng: rng, World: w, r: r, m: m}
 	c.heads()
 	c.hashes()
+	c.transactions()
 	c.side()
 	head := m.Head().Number
 	blocks := []chain.Number{m.Oldest, head, head + 1, below(rng, head+1), below(rng, head+1)}
@@ -99,6 +100,18 @@ func (c comparison) hashes() {
 	c.miss("unknown hash", err, chain.UnknownHash)
 }
 
+func (c comparison) transactions() {
+	c.t.Helper()
+	for _, h := range append(c.Transactions, chain.Hash{1}) {
+		n, index, ok, err := c.r.Transaction(h)
+		c.no("transaction", err)
+		wantN, wantIndex, mined := c.m.Place(h)
+		if n != wantN || index != wantIndex || ok != mined {
+			c.t.Fatalf("transaction %s: got %d of %d, %v, want %d of %d, %v", h, index, n, ok, wantIndex, wantN, mined)
+		}
+	}
+}
+
 func (c comparison) side() {
 	c.t.Helper()
 	for _, key := range c.SideKeys {
@@ -117,20 +130,23 @@ func (c comparison) block(n chain.Number) {
 	hash, errHash := c.r.Hash(n)
 	header, errHeader := c.r.Header(n)
 	body, errBody := c.r.Body(n)
+	receipts, errReceipts := c.r.Receipts(n)
 	diff, errDiff := c.r.Diff(n)
 	_, reason := c.m.At(n)
 	if reason == chain.Future {
 		c.miss("hash", errHash, reason)
 		c.miss("header", errHeader, reason)
 		c.miss("body", errBody, reason)
+		c.miss("receipts", errReceipts, reason)
 		c.miss("diff", errDiff, reason)
 		return
 	}
-	c.no("block", errors.Join(errHash, errHeader, errBody))
+	c.no("block", errors.Join(errHash, errHeader, errBody, errReceipts))
 	want := c.m.Blocks[n]
 	c.equal("hash", hash, want.Hash)
 	c.equal("header", string(header), string(want.Header))
 	c.equal("body", string(body), string(want.Body))
+	c.equal("receipts", string(receipts), string(want.Receipts))
 	if reason != "" {
 		c.miss("diff", errDiff, reason)
 		return

@@ -24,6 +24,16 @@ type Model struct {
 	Codes           map[chain.Hash][]byte       // of the blocks there are
 }
 
+// Place returns where a transaction is; ok is false where no block has it.
+func (m *Model) Place(h chain.Hash) (n chain.Number, index int, ok bool) {
+	for _, b := range m.Blocks {
+		if i := slices.Index(b.Transactions, h); i >= 0 {
+			return b.Number, i, true
+		}
+	}
+	return 0, 0, false
+}
+
 // A ModelBlock is a block with the state after it.
 type ModelBlock struct {
 	archive.Block

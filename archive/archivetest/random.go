@@ -16,10 +16,11 @@ import (
 // A World is the few addresses, slots and codes that random blocks are about.
 // They are few so that the same ones are met again and again.
 type World struct {
-	Addresses []chain.Address
-	Slots     []chain.Slot
-	Codes     []chain.Code
-	SideKeys  []string
+	Addresses    []chain.Address
+	Slots        []chain.Slot
+	Codes        []chain.Code
+	SideKeys     []string
+	Transactions []chain.Hash // more than blocks take, so that one often comes again after an unwind
 }
 
 // NewWorld returns a World of n addresses with n slots each. Some keys begin
@@ -39,6 +40,9 @@ func NewWorld(n int) World {
 		w.Slots = append(w.Slots, s)
 		w.Codes = append(w.Codes, chain.NewCode(fmt.Appendf(nil, "code %d", i)))
 	}
+	for i := range 8 * n {
+		w.Transactions = append(w.Transactions, crypto.Keccak256Hash([]byte("transaction"), []byte{byte(i)}))
+	}
 	for i := range w.Slots[0] {
 		w.Slots[0][i] = 0xff
 	}
@@ -50,8 +54,19 @@ func (w World) Block(rng *rand.Rand, m *Model) archive.Block {
 	head := m.Blocks[len(m.Blocks)-1]
 	b := w.block(rng, head.Number+1, head.State, m.Codes)
 	b.Parent = head.Hash
+	w.addTransactions(rng, m, &b)
 	b.Side = w.SideWrites(rng)
 	return b
+}
+
+// addTransactions gives a block some that the chain does not have yet.
+func (w World) addTransactions(rng *rand.Rand, m *Model, b *archive.Block) {
+	b.Receipts = fmt.Appendf(nil, "receipts of %s", b.Hash)
+	for _, i := range rng.Perm(len(w.Transactions))[:rng.IntN(4)] {
+		if _, _, mined := m.Place(w.Transactions[i]); !mined {
+			b.Transactions = append(b.Transactions, w.Transactions[i])
+		}
+	}
 }
 
 // Genesis returns a random block 0 and an identity for it.
