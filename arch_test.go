@@ -30,6 +30,9 @@ var allowed = map[string]string{
 	"archive/archivetest": "archive chain",
 	"evm":                 "chain",
 	"merkle":              "chain",
+	"flashblock":          "chain",
+	"flashblock/feed":     "chain flashblock",
+	"pending":             "chain flashblock",
 	"head":                "chain",
 	"ethapi":              "chain jsonrpc",
 	"importer":            "chain evm",
@@ -46,8 +49,10 @@ var confined = map[string]string{
 	"github.com/cockroachdb/pebble/v2":           "archive archive/archivetest",
 	"github.com/ethereum/go-ethereum/core/vm":    "evm internal/chaingen",
 	"github.com/ethereum/go-ethereum/core/state": "evm",
-	"github.com/ethereum/go-ethereum/trie":       "evm merkle internal/chaingen",
+	"github.com/ethereum/go-ethereum/trie":       "evm flashblock merkle internal/chaingen",
 	"github.com/valyala/fasthttp":                "jsonrpc",
+	"github.com/coder/websocket":                 "flashblock/feed",
+	"github.com/andybalholm/brotli":              "flashblock",
 	"github.com/urfave/cli/v3":                   "cmd/glimpse",
 }
 

@@ -3,7 +3,9 @@ module glimpse
 go 1.26
 
 require (
+	github.com/andybalholm/brotli v1.2.7
 	github.com/cockroachdb/pebble/v2 v2.1.7
+	github.com/coder/websocket v1.8.15
 	github.com/ethereum/go-ethereum v1.17.10
 	github.com/holiman/uint256 v1.3.2
 	github.com/urfave/cli/v3 v3.14.0

@@ -15,12 +15,14 @@ import (
 
 func TestLeaseDoesNotAllocate(t *testing.T) {
 	var p head.Publisher
-	p.Publish(newState(1, 0, 9))
+	state := newState(1, 0, 9)
+	p.Publish(state, &fakeOverlay{parent: state.Head()})
 	defer p.Close()
+	selectors := []chain.Selector{chain.ByNumber(0), chain.ByNumber(1), chain.Latest, chain.Pending}
 	allocs := testing.AllocsPerRun(100, func() {
 		l := p.Acquire()
-		for n := range chain.Number(3) {
-			v, err := l.View(chain.ByNumber(n))
+		for _, sel := range selectors {
+			v, err := l.View(sel)
 			if err != nil {
 				t.Fatal(err)
 			}

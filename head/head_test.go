@@ -55,6 +55,12 @@ func (s *fakeState) Number(h chain.Hash) (chain.Number, bool, error) {
 }
 func (s *fakeState) Header(chain.Number) ([]byte, error) { return nil, errors.New("no header here") }
 func (s *fakeState) Body(chain.Number) ([]byte, error)   { return nil, errors.New("no body here") }
+func (s *fakeState) Receipts(chain.Number) ([]byte, error) {
+	return nil, errors.New("no receipts here")
+}
+func (s *fakeState) Transaction(chain.Hash) (n chain.Number, index int, ok bool, err error) {
+	return 0, 0, false, errors.New("no transactions here")
+}
 func (s *fakeState) Retain() bool {
 	for {
 		n := s.refs.Load()
@@ -77,7 +83,7 @@ func TestViewSelects(t *testing.T) {
 	safe, finalized := chain.Number(7), chain.Number(5)
 	state.safe, state.finalized = &safe, &finalized
 	var p head.Publisher
-	p.Publish(state)
+	p.Publish(state, nil)
 	defer p.Close()
 
 	tests := []struct {
@@ -126,7 +132,7 @@ func TestViewSelects(t *testing.T) {
 
 func TestTagsNotKnownYet(t *testing.T) {
 	var p head.Publisher
-	p.Publish(newState(1, 0, 9))
+	p.Publish(newState(1, 0, 9), nil)
 	defer p.Close()
 	l := p.Acquire()
 	defer l.Release()
@@ -142,7 +148,7 @@ func TestTagsNotKnownYet(t *testing.T) {
 func TestLeaseKeepsItsSnapshot(t *testing.T) {
 	var p head.Publisher
 	states := []*fakeState{newState(0, 0, 5)}
-	p.Publish(states[0])
+	p.Publish(states[0], nil)
 	var readers sync.WaitGroup
 	stop := make(chan struct{})
 	for range 4 {
@@ -173,7 +179,7 @@ func TestLeaseKeepsItsSnapshot(t *testing.T) {
 	for i := range 2000 {
 		s := newState(byte(i), 0, 5)
 		states = append(states, s)
-		p.Publish(s)
+		p.Publish(s, nil)
 	}
 	close(stop)
 	readers.Wait()

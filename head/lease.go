@@ -43,6 +43,16 @@ func (l *Lease) Oldest() chain.Number { return l.state.Oldest() }
 func (l *Lease) Header(n chain.Number) ([]byte, error) { return l.state.Header(n) }
 func (l *Lease) Body(n chain.Number) ([]byte, error)   { return l.state.Body(n) }
 
+// Receipts returns the receipts of a block that Locate found, as they are
+// stored.
+func (l *Lease) Receipts(n chain.Number) ([]byte, error) { return l.state.Receipts(n) }
+
+// Transaction returns the sealed block that has a transaction and its place
+// there; ok is false where none has it.
+func (l *Lease) Transaction(h chain.Hash) (n chain.Number, index int, ok bool, err error) {
+	return l.state.Transaction(h)
+}
+
 // View returns the state of the block that sel means. It is good until the
 // Lease is released.
 func (l *Lease) View(sel chain.Selector) (chain.View, error) {
@@ -53,21 +63,26 @@ func (l *Lease) View(sel chain.Selector) (chain.View, error) {
 	if n < l.state.Oldest() {
 		return nil, l.miss(chain.Pruned)
 	}
+	var overlay Overlay
+	if sel.IsPending() {
+		overlay = l.state.overlay
+	}
 	for i := range l.used {
-		if l.views[i].number == n {
+		if l.views[i].number == n && l.views[i].overlay == overlay {
 			return &l.views[i], nil
 		}
 	}
 	if l.used == len(l.views) {
-		return &View{state: l.state, number: n}, nil
+		return &View{state: l.state, number: n, overlay: overlay}, nil
 	}
 	v := &l.views[l.used]
-	*v = View{state: l.state, number: n}
+	*v = View{state: l.state, number: n, overlay: overlay}
 	l.used++
 	return v, nil
 }
 
-// Locate returns the height of the block that sel means. A block that is not
+// Locate returns the height of the sealed block that sel means; for pending it
+// is latest, which pre-confirmed state stands on. A block that is not
 // here is a *chain.Miss saying why; safe and finalized are chain.ErrNoTag while
 // there is none.
 func (l *Lease) Locate(sel chain.Selector) (chain.Number, error) {
@@ -87,7 +102,7 @@ func (l *Lease) Locate(sel chain.Selector) (chain.Number, error) {
 		return tag(l.state.Safe())
 	case sel.IsFinalized():
 		return tag(l.state.Finalized())
-	default: // latest, and pending, which is latest while nothing is pre-confirmed
+	default: // latest, and pending
 		return l.state.Head().Number, nil
 	}
 }
@@ -117,19 +132,37 @@ func (l *Lease) miss(why chain.Reason) error {
 	return &chain.Miss{Reason: why, Oldest: l.state.Oldest(), Latest: l.state.Head().Number}
 }
 
-// A View is the state of one block within a Lease.
+// A View is the state of one block within a Lease, or the pre-confirmed state.
 type View struct {
-	state  *published
-	number chain.Number
+	state   *published
+	number  chain.Number
+	overlay Overlay // nil for a sealed block
 }
 
 // Account, Slot and Code implement chain.View.
 func (v *View) Account(a chain.Address) (chain.Account, error) {
+	if v.overlay != nil {
+		if account, ok := v.overlay.Account(a); ok {
+			return account, nil
+		}
+	}
 	return v.state.Account(v.number, a)
 }
 
 func (v *View) Slot(a chain.Address, k chain.Slot) (chain.Value, error) {
+	if v.overlay != nil {
+		if value, ok := v.overlay.Slot(a, k); ok {
+			return value, nil
+		}
+	}
 	return v.state.Slot(v.number, a, k)
 }
 
-func (v *View) Code(h chain.Hash) ([]byte, error) { return v.state.Code(h) }
+func (v *View) Code(h chain.Hash) ([]byte, error) {
+	if v.overlay != nil {
+		if code, ok := v.overlay.Code(h); ok {
+			return code, nil
+		}
+	}
+	return v.state.Code(h)
+}

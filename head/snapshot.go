@@ -30,24 +30,37 @@ type State interface {
 	Header(chain.Number) ([]byte, error)
 	Body(chain.Number) ([]byte, error)
 
+	// Receipts returns the block's receipts as they are stored, Transaction
+	// where a transaction is; ok is false where no block has it.
+	Receipts(chain.Number) ([]byte, error)
+	Transaction(chain.Hash) (n chain.Number, index int, ok bool, err error)
+
 	// Retain reports false when the State is already gone. Each Retain, and the
 	// State's creation, is matched by one Release.
 	Retain() bool
 	Release()
 }
 
-// A Publisher hands the current State from one writer to many readers.
+// A Publisher hands the current State, and what is pre-confirmed on top of it,
+// from one writer to many readers.
 type Publisher struct {
 	current atomic.Pointer[published]
 }
 
-// published boxes a State, because an interface cannot be swapped atomically.
-type published struct{ State }
+// published is what is swapped: a State and its Overlay, so that nobody can see
+// one without the other (P1).
+type published struct {
+	State
+	overlay Overlay // nil where nothing is pre-confirmed
+}
 
-// Publish makes s what new Leases are taken on. It takes over the caller's
-// reference; the State before lives on until its last Lease is released.
-func (p *Publisher) Publish(s State) {
-	if old := p.current.Swap(&published{s}); old != nil {
+// Publish makes s what new Leases are taken on, and o what is pre-confirmed on
+// it; nil is nothing. An Overlay on another block is not used (P3). It takes over
+// the caller's reference to s; the State before lives on until its last Lease is
+// released. The State may be the one before, for the sake of another Overlay,
+// with a reference of its own.
+func (p *Publisher) Publish(s State, o Overlay) {
+	if old := p.current.Swap(&published{s, fitting(s, o)}); old != nil {
 		old.Release()
 	}
 }

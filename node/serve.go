@@ -40,7 +40,7 @@ func serve(ctx context.Context, c ServeConfig, db *archive.DB) error {
 		return err
 	}
 	var published head.Publisher
-	published.Publish(state{reader})
+	published.Publish(state{reader}, nil)
 	defer published.Close()
 
 	latest, oldest := reader.Head(), reader.Oldest()

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package flashblock
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/andybalholm/brotli"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"glimpse/chain"
+)
+
+// Encode returns m as feeds send it in text frames.
+func Encode(m *Message) ([]byte, error) {
+	w := wireMessage{
+		PayloadID: new(hexutil.Bytes(m.Payload[:])),
+		Index:     &m.Index,
+		Diff:      wireDelta(&m.Delta),
+		Metadata: wireMetadata{
+			BlockNumber:        (*uint64)(&m.Number),
+			NewAccountBalances: make(map[chain.Address]*hexutil.U256, len(m.Balances)),
+			Receipts:           make(map[chain.Hash]*wireReceipt, len(m.Receipts)),
+		},
+	}
+	if b := m.Base; b != nil {
+		w.Base = &wireBase{
+			ParentBeaconBlockRoot: &b.ParentBeaconRoot,
+			ParentHash:            &b.ParentHash,
+			FeeRecipient:          &b.FeeRecipient,
+			PrevRandao:            &b.PrevRandao,
+			BlockNumber:           new(hexutil.Uint64(m.Number)),
+			GasLimit:              new(hexutil.Uint64(b.GasLimit)),
+			Timestamp:             new(hexutil.Uint64(b.Time)),
+			ExtraData:             new(hexutil.Bytes(b.ExtraData)),
+			BaseFeePerGas:         (*hexutil.U256)(b.BaseFee),
+		}
+	}
+	for addr, balance := range m.Balances {
+		w.Metadata.NewAccountBalances[addr] = (*hexutil.U256)(balance)
+	}
+	for hash, r := range m.Receipts {
+		w.Metadata.Receipts[hash] = wireReceiptOf(r)
+	}
+	text, err := json.Marshal(&w)
+	if err != nil {
+		return nil, fmt.Errorf("encode flashblock %d of block %d: %w", m.Index, m.Number, err)
+	}
+	return text, nil
+}
+
+func wireDelta(d *Delta) *wireDiff {
+	w := &wireDiff{
+		StateRoot:       &d.StateRoot,
+		ReceiptsRoot:    &d.ReceiptsRoot,
+		LogsBloom:       &d.LogsBloom,
+		GasUsed:         new(hexutil.Uint64(d.GasUsed)),
+		BlockHash:       &d.BlockHash,
+		Transactions:    make([]hexutil.Bytes, len(d.Transactions)), // a list even where empty, never null
+		Withdrawals:     append([]*types.Withdrawal{}, d.Withdrawals...),
+		WithdrawalsRoot: &d.WithdrawalsRoot,
+		BlobGasUsed:     (*hexutil.Uint64)(d.BlobGasUsed),
+	}
+	if len(d.PostExecution) > 0 {
+		w.PostExecTx = new(hexutil.Bytes(d.PostExecution))
+	}
+	for i, tx := range d.Transactions {
+		w.Transactions[i] = tx
+	}
+	return w
+}
+
+func wireReceiptOf(r *Receipt) *wireReceipt {
+	w := &wireReceipt{
+		Type:                  new(hexutil.Uint64(r.Type)),
+		Status:                wireStatus(r.Succeeded),
+		CumulativeGasUsed:     new(hexutil.Uint64(r.CumulativeGasUsed)),
+		Logs:                  make([]wireLog, len(r.Logs)),
+		DepositNonce:          (*hexutil.Uint64)(r.DepositNonce),
+		DepositReceiptVersion: (*hexutil.Uint64)(r.DepositVersion),
+	}
+	for i, l := range r.Logs {
+		w.Logs[i] = wireLog{Address: &l.Address, Topics: append([]chain.Hash{}, l.Topics...), Data: new(hexutil.Bytes(l.Data))}
+	}
+	return w
+}
+
+// The setting of the proxies in front of public feeds.
+const (
+	brotliQuality = 5
+	brotliWindow  = 22
+)
+
+// EncodeBrotli returns m as feeds send it in compressed binary frames.
+func EncodeBrotli(m *Message) ([]byte, error) {
+	text, err := Encode(m)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: brotliQuality, LGWin: brotliWindow})
+	if _, err = w.Write(text); err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compress flashblock %d of block %d: %w", m.Index, m.Number, err)
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pending
+
+import (
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"glimpse/chain"
+)
+
+// An Executor knows the rules of the chain.
+type Executor interface {
+	// Complete sets the fields of a header that a feed does not carry and that
+	// follow from the parent's, such as the excess blob gas, and takes out those
+	// that the block's fork does not have.
+	Complete(header, parent *types.Header)
+
+	// Begin opens a block on the state after parent. A parent that is not sealed
+	// has no meaningful hash; that of header.ParentHash holds. The ancestors are
+	// for blocks below the parent.
+	Begin(header, parent *types.Header, base chain.View, ancestors func(chain.Number) (chain.Hash, error)) (Execution, error)
+
+	// Transient reports whether an error of Begin or of an Execution says nothing
+	// about the block, such as that of a state read, so that it may be executed
+	// again. All others mean that the block is invalid or its rules unknown.
+	Transient(error) bool
+}
+
+// An Execution is one block being executed. After an error it is dropped.
+type Execution interface {
+	// Apply executes the next transactions and returns what they changed and
+	// their receipts. The first call also returns what the beginning of the
+	// block changed.
+	Apply([]*types.Transaction) (*chain.Diff, types.Receipts, error)
+
+	// Finish executes what follows the last transaction. Of the body only the
+	// withdrawals are looked at.
+	Finish(*types.Body) (*chain.Diff, error)
+}
+
+// A Sealed is the newest sealed block with its state, as it is at one moment.
+type Sealed interface {
+	Head() chain.Ref
+	Header() *types.Header
+	View() chain.View // of the state after Head
+
+	// Hash returns the hash of the block of height n below Head.
+	Hash(n chain.Number) (chain.Hash, error)
+
+	// Release is called once, when nothing of it is used any more.
+	Release()
+}
+
+// An anchor counts the users of a Sealed: the tracker, while it is the newest,
+// and every block whose execution reads from it.
+type anchor struct {
+	Sealed
+	users int
+}
+
+func (a *anchor) hold() *anchor {
+	a.users++
+	return a
+}
+
+func (a *anchor) drop() {
+	if a.users--; a.users == 0 {
+		a.Release()
+	}
+}
