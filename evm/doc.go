@@ -2,11 +2,12 @@
 
 // Package evm executes blocks over a chain.View with go-ethereum's EVM and
 // returns what they changed as a chain.Diff. It is the only package that knows
-// go-ethereum's core, core/vm and core/state.
+// go-ethereum's core/vm and core/state.
 //
 // Rules holds what is fixed for a chain; Rules.Execute runs and checks a whole
 // block; Rules.Begin opens one that arrives in parts, and each Block.Apply
-// returns the Diff of its part. The EVM writes into go-ethereum's own StateDB:
+// returns the Diff of its part; Rules.Call and its like run one message and keep
+// nothing. The EVM writes into go-ethereum's own StateDB:
 // reverts, EIP-6780, EIP-7702 and account deletion are go-ethereum's logic. A
 // recorder around it notes which accounts and slots were written and what they
 // held before, and values are read back once a transaction is final, so that a

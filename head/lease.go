@@ -3,24 +3,24 @@
 package head
 
 import (
-	"sync"
-
 	"glimpse/chain"
 )
 
 // A Lease is one request's hold on one State: everything that the request, or
 // the batch, asks is answered from it. A Lease belongs to one goroutine.
 type Lease struct {
-	state *published
-	views [4]View // room for the views of a usual request, so that it allocates none
-	used  int
+	publisher *Publisher
+	state     *published
+	views     [4]View // room for the views of a usual request, so that it allocates none
+	used      int
 }
-
-var leases = sync.Pool{New: func() any { return new(Lease) }}
 
 // Acquire takes a Lease on what is current. The caller must Release it.
 func (p *Publisher) Acquire() *Lease {
-	l := leases.Get().(*Lease)
+	l, ok := p.leases.Get().(*Lease)
+	if !ok {
+		l = &Lease{publisher: p}
+	}
 	l.state = p.retain()
 	return l
 }
@@ -30,7 +30,7 @@ func (l *Lease) Release() {
 	l.state.Release()
 	clear(l.views[:l.used])
 	l.state, l.used = nil, 0
-	leases.Put(l)
+	l.publisher.leases.Put(l)
 }
 
 // Latest returns the newest sealed block.

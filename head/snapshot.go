@@ -3,6 +3,7 @@
 package head
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"glimpse/chain"
@@ -45,6 +46,7 @@ type State interface {
 // from one writer to many readers.
 type Publisher struct {
 	current atomic.Pointer[published]
+	leases  sync.Pool // of *Lease, to be used again
 }
 
 // published is what is swapped: a State and its Overlay, so that nobody can see
