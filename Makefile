@@ -6,7 +6,7 @@ BUILD       := build
 FUZZTIME    ?= 30000x
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint race fuzz bench bench-smoke memory e2e e2e-geth e2e-kill check clean
+.PHONY: build test lint race fuzz bench bench-smoke memory latency e2e e2e-geth e2e-kill e2e-clients check clean
 
 build:
 	$(GO) build -o $(BUILD)/glimpse ./cmd/glimpse
@@ -39,26 +39,36 @@ fuzz:
 
 # The figures of docs/performance.md. The generated stores are big; see there.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem -count 6 -timeout 60m ./archive ./evm ./jsonrpc
+	$(GO) test -run '^$$' -bench . -benchmem -count 6 -timeout 60m ./archive ./evm ./jsonrpc ./pending
 
 # Each benchmark once, so that they cannot rot.
 bench-smoke:
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./archive ./evm ./jsonrpc
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./archive ./evm ./jsonrpc ./pending
 
 # Resident memory of serve on a store of three million slots.
 memory:
 	GLIMPSE_MEMORY_SLOTS=3000000 $(GO) test -run '^TestServeMemory$$' -v -count 1 -timeout 30m ./test
 
-e2e: e2e-geth e2e-kill
+# From an accepted transaction to its effect on pending, 200 of them.
+latency:
+	GLIMPSE_LATENCY_SENDS=200 $(GO) test -run '^TestPreconfirmationLatency$$' -v -count 1 -timeout 30m ./test
+
+e2e: e2e-geth e2e-kill e2e-clients
 
 # A geth from its own module, beside which every slot and code is compared.
 e2e-geth:
 	$(GO) build -C peers/geth -o ../../$(BUILD)/geth github.com/ethereum/go-ethereum/cmd/geth
-	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth $(GO) test -run '^TestAgainstGeth$$' -v -count 1 -timeout 30m ./test
+	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth $(GO) test -run 'AgainstGeth$$' -v -count 1 -timeout 30m ./test
 
 # Fifty imports killed at random moments.
 e2e-kill:
 	GLIMPSE_KILLS=50 $(GO) test -run '^TestKilledImportResumes$$' -v -count 1 -timeout 30m ./test
+
+# viem, ethers, web3.js and cast, as npm has them.
+e2e-clients:
+	@command -v npm >/dev/null || { apt-get update && apt-get install -y nodejs npm; }
+	npm --prefix e2e/clients install --no-package-lock --no-audit --no-fund --loglevel=error
+	GLIMPSE_CLIENTS=$(CURDIR)/e2e/clients $(GO) test -run '^TestClients$$' -v -count 1 -timeout 10m ./test
 
 clean:
 	rm -rf $(BUILD)

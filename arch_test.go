@@ -37,7 +37,7 @@ var allowed = map[string]string{
 	"head":                "chain",
 	"ethapi":              "chain jsonrpc",
 	"importer":            "chain evm",
-	"node":                "archive chain ethapi evm head importer jsonrpc merkle",
+	"node":                "archive chain devchain ethapi evm flashblock flashblock/feed head importer jsonrpc merkle pending",
 	"cmd/glimpse":         "node",
 	"internal/chaingen":   "chain evm",
 	"internal/memview":    "chain",

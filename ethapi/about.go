@@ -29,8 +29,8 @@ func syncing(_ *session, dst []byte, args *arguments) ([]byte, error) {
 	return append(dst, "false"...), args.done()
 }
 
-// capabilities tells a router which requests it may send here. Transactions by
-// hash, receipts, logs and proofs are not served.
+// capabilities tells a router which requests it may send here. Pruning takes state
+// alone; proofs are not served.
 func capabilities(s *session, dst []byte, args *arguments) ([]byte, error) {
 	if err := args.done(); err != nil {
 		return nil, err
@@ -42,9 +42,9 @@ func capabilities(s *session, dst []byte, args *arguments) ([]byte, error) {
 	dst = appendData(dst, head.Hash[:])
 	dst = append(dst, `},"state":{"disabled":false,"oldestBlock":`...)
 	dst = appendQuantity(dst, uint64(s.Oldest()))
-	dst = append(dst, `},"blocks":{"disabled":false,"oldestBlock":"0x0"}`...)
-	for _, missing := range []string{"tx", "logs", "receipts", "stateproofs"} {
-		dst = append(dst, `,"`+missing+`":{"disabled":true}`...)
+	dst = append(dst, '}')
+	for _, whole := range []string{"blocks", "tx", "logs", "receipts"} {
+		dst = append(dst, `,"`+whole+`":{"disabled":false,"oldestBlock":"0x0"}`...)
 	}
-	return append(dst, '}'), nil
+	return append(dst, `,"stateproofs":{"disabled":true}}`...), nil
 }

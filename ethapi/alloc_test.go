@@ -13,7 +13,7 @@ import (
 )
 
 func TestStorageReadDoesNotAllocate(t *testing.T) {
-	api := newAPI(new(fake))
+	api := newAPI(new(fake), nil)
 	params := jsonrpc.Value(`["` + contract + `","0x7","latest"]`)
 	method, dst := []byte("eth_getStorageAt"), make([]byte, 0, 256)
 	allocs := testing.AllocsPerRun(100, func() {

@@ -48,7 +48,7 @@ func TestResults(t *testing.T) {
 		{"capabilities tell the pruned range", "eth_capabilities", `[]`,
 			`{"head":{"number":"0x5","hash":"0x0000000000000000000000000000000000000000000000000000000000000005"},` +
 				`"state":{"disabled":false,"oldestBlock":"0x2"},"blocks":{"disabled":false,"oldestBlock":"0x0"},` +
-				`"tx":{"disabled":true},"logs":{"disabled":true},"receipts":{"disabled":true},"stateproofs":{"disabled":true}}`},
+				`"tx":{"disabled":false,"oldestBlock":"0x0"},"logs":{"disabled":false,"oldestBlock":"0x0"},"receipts":{"disabled":false,"oldestBlock":"0x0"},"stateproofs":{"disabled":true}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -137,16 +137,50 @@ func TestFailedReadsAreErrors(t *testing.T) {
 		"eth_getTransactionCount": `["` + contract + `"]`,
 		"eth_getBlockByNumber":    `["latest",false]`,
 		"eth_getBlockByHash":      `["0x0000000000000000000000000000000000000000000000000000000000000003",false]`,
+
+		"eth_getBlockReceipts":                    `["latest"]`,
+		"eth_getBlockTransactionCountByNumber":    `["latest"]`,
+		"eth_getBlockTransactionCountByHash":      `["0x0000000000000000000000000000000000000000000000000000000000000003"]`,
+		"eth_getTransactionByBlockNumberAndIndex": `["latest","0x0"]`,
+		"eth_getTransactionByBlockHashAndIndex":   `["0x0000000000000000000000000000000000000000000000000000000000000003","0x0"]`,
+		"eth_getTransactionByHash":                transactionParams(4, 1),
+		"eth_getTransactionReceipt":               transactionParams(4, 1),
+		"eth_getLogs":                             `[{"fromBlock":"0x3"}]`,
+		"eth_feeHistory":                          `["0x2","latest",[50]]`,
+		"eth_gasPrice":                            `[]`,
+		"eth_maxPriorityFeePerGas":                `[]`,
+		"eth_baseFee":                             `[]`,
+		"eth_blobBaseFee":                         `[]`,
+		"eth_call":                                `[{},"latest"]`,
+		"eth_estimateGas":                         `[{},"latest"]`,
+		"eth_createAccessList":                    `[{},"latest"]`,
+		"eth_config":                              `[]`,
 	}
+	const (
+		withReceipts = " eth_getBlockReceipts eth_getTransactionReceipt eth_getLogs eth_feeHistory"
+		withBodies   = withReceipts + " eth_getTransactionByHash eth_gasPrice eth_maxPriorityFeePerGas" +
+			" eth_getBlockTransactionCountByNumber eth_getBlockTransactionCountByHash" +
+			" eth_getTransactionByBlockNumberAndIndex eth_getTransactionByBlockHashAndIndex"
+		withHeaders = withBodies + " eth_baseFee eth_blobBaseFee eth_call eth_estimateGas eth_createAccessList eth_config"
+		byHash      = "eth_getTransactionByHash eth_getTransactionReceipt"
+	)
 	parts := map[string]string{
 		"Slot":    "eth_getStorageAt eth_getStorageValues",
 		"Account": "eth_getCode eth_getBalance eth_getTransactionCount",
 		"Code":    "eth_getCode",
-		"Header":  "eth_getBlockByNumber eth_getBlockByHash",
-		"Body":    "eth_getBlockByNumber eth_getBlockByHash",
+		"Header":  "eth_getBlockByNumber eth_getBlockByHash" + withHeaders,
+		"Body":    "eth_getBlockByNumber eth_getBlockByHash" + withBodies,
+
+		"Receipts":           withReceipts,
+		"number of receipts": withReceipts,
+		"Transaction":        byHash,
+		"place":              byHash,
+		"place past the end": byHash,
 	}
 	for method := range reads {
-		parts["Locate"] += " " + method
+		if !strings.Contains(byHash+" eth_config", method) {
+			parts["Locate"] += " " + method
+		}
 	}
 	for broken, affected := range parts {
 		for _, method := range strings.Fields(affected) {

@@ -58,11 +58,21 @@ func (a *arguments) address() (addr chain.Address) {
 	return addr
 }
 
-func (a *arguments) hash() (h chain.Hash) {
+func (a *arguments) hash(what string) (h chain.Hash) {
 	if v, given := a.required(); given && !hexInto(h[:], v) {
-		a.refuse("block hash", "want 0x and 64 hex digits")
+		a.refuse(what, "want 0x and 64 hex digits")
 	}
 	return h
+}
+
+func (a *arguments) quantity(what string) (n uint64) {
+	if v, given := a.required(); given {
+		var why string
+		if n, why = parseUint64(v); why != "" {
+			a.refuse(what, why)
+		}
+	}
+	return n
 }
 
 func (a *arguments) boolean(what string) bool {

@@ -4,11 +4,7 @@ package ethapi
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-
-	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/rlp"
 
 	"glimpse/chain"
 )
@@ -19,50 +15,77 @@ func getBlockByNumber(s *session, dst []byte, args *arguments) ([]byte, error) {
 }
 
 func getBlockByHash(s *session, dst []byte, args *arguments) ([]byte, error) {
-	sel, full := chain.ByHash(args.hash()), args.boolean("full transactions")
+	sel, full := chain.ByHash(args.hash("block hash")), args.boolean("full transactions")
 	return s.appendBlock(dst, args, sel, full)
 }
 
-// appendBlock appends the block that sel means. One that does not exist is
-// null, as the specification has it, and not an error.
+// appendBlock appends the block that sel means, or null.
 func (s *session) appendBlock(dst []byte, args *arguments, sel chain.Selector, full bool) ([]byte, error) {
 	if err := args.done(); err != nil {
 		return nil, err
 	}
-	n, err := s.Locate(sel)
-	if miss := new(chain.Miss); errors.As(err, &miss) {
-		return append(dst, "null"...), nil
-	} else if err != nil {
-		return nil, err
+	b, ok, err := s.findBlock(sel)
+	if !ok {
+		return appendNull(dst), err
 	}
-	block, err := s.block(n)
+	out, err := newBlockJSON(b, full)
 	if err != nil {
-		return nil, fmt.Errorf("read block %d: %w", n, err)
+		return nil, fmt.Errorf("render block %d: %w", b.number, err)
 	}
-	out, err := newBlockJSON(block, full)
-	if err != nil {
-		return nil, fmt.Errorf("render block %d: %w", n, err)
-	}
-	text, err := json.Marshal(out)
-	if err != nil {
-		return nil, fmt.Errorf("render block %d: %w", n, err)
-	}
-	return append(dst, text...), nil
+	return appendJSON(dst, out)
 }
 
-func (s *session) block(n chain.Number) (*types.Block, error) {
-	header, err := s.Header(n)
+func getBlockReceipts(s *session, dst []byte, args *arguments) ([]byte, error) {
+	sel := args.block()
+	if err := args.done(); err != nil {
+		return nil, err
+	}
+	b, ok, err := s.findBlock(sel)
+	if !ok {
+		return appendNull(dst), err
+	}
+	receipts, err := b.receipts()
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.Body(n)
+	out := make([]*receiptJSON, len(receipts))
+	for i := range receipts {
+		if out[i], err = newReceiptJSON(b, i); err != nil {
+			return nil, fmt.Errorf("render receipts of block %d: %w", b.number, err)
+		}
+	}
+	return appendJSON(dst, out)
+}
+
+func getBlockTransactionCountByNumber(s *session, dst []byte, args *arguments) ([]byte, error) {
+	return s.appendCount(dst, args, args.height())
+}
+
+func getBlockTransactionCountByHash(s *session, dst []byte, args *arguments) ([]byte, error) {
+	return s.appendCount(dst, args, chain.ByHash(args.hash("block hash")))
+}
+
+func (s *session) appendCount(dst []byte, args *arguments, sel chain.Selector) ([]byte, error) {
+	if err := args.done(); err != nil {
+		return nil, err
+	}
+	b, ok, err := s.findBlock(sel)
+	if !ok {
+		return appendNull(dst), err
+	}
+	txs, err := b.transactions()
 	if err != nil {
 		return nil, err
 	}
-	var h types.Header
-	var b types.Body
-	if err := errors.Join(rlp.DecodeBytes(header, &h), rlp.DecodeBytes(body, &b)); err != nil {
-		return nil, fmt.Errorf("%w: %w", chain.ErrCorrupt, err)
+	return appendQuantity(dst, uint64(len(txs))), nil
+}
+
+func appendNull(dst []byte) []byte { return append(dst, "null"...) }
+
+func appendJSON(dst []byte, v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("render result: %w", err)
 	}
-	return types.NewBlockWithHeader(&h).WithBody(b), nil
+	return append(dst, text...), nil
 }

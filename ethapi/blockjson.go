@@ -12,42 +12,46 @@ import (
 
 // blockJSON is a block as eth_getBlockBy* answers it.
 type blockJSON struct {
-	Number           hexutil.Uint64   `json:"number"`
-	Hash             common.Hash      `json:"hash"`
-	ParentHash       common.Hash      `json:"parentHash"`
-	Nonce            types.BlockNonce `json:"nonce"`
-	MixHash          common.Hash      `json:"mixHash"`
-	Sha3Uncles       common.Hash      `json:"sha3Uncles"`
-	LogsBloom        types.Bloom      `json:"logsBloom"`
-	StateRoot        common.Hash      `json:"stateRoot"`
-	Miner            common.Address   `json:"miner"`
-	Difficulty       *hexutil.Big     `json:"difficulty"`
-	ExtraData        hexutil.Bytes    `json:"extraData"`
-	GasLimit         hexutil.Uint64   `json:"gasLimit"`
-	GasUsed          hexutil.Uint64   `json:"gasUsed"`
-	Timestamp        hexutil.Uint64   `json:"timestamp"`
-	TransactionsRoot common.Hash      `json:"transactionsRoot"`
-	ReceiptsRoot     common.Hash      `json:"receiptsRoot"`
-	BaseFeePerGas    *hexutil.Big     `json:"baseFeePerGas,omitempty"`
-	WithdrawalsRoot  *common.Hash     `json:"withdrawalsRoot,omitempty"`
-	BlobGasUsed      *hexutil.Uint64  `json:"blobGasUsed,omitempty"`
-	ExcessBlobGas    *hexutil.Uint64  `json:"excessBlobGas,omitempty"`
-	ParentBeaconRoot *common.Hash     `json:"parentBeaconBlockRoot,omitempty"`
-	RequestsHash     *common.Hash     `json:"requestsHash,omitempty"`
-	AccessListHash   *common.Hash     `json:"blockAccessListHash,omitempty"`
-	SlotNumber       *hexutil.Uint64  `json:"slotNumber,omitempty"`
-	Size             hexutil.Uint64   `json:"size"`
-	Transactions     []any            `json:"transactions"` // hashes, or transactionJSON
-	Uncles           []common.Hash    `json:"uncles"`
+	Number           hexutil.Uint64    `json:"number"`
+	Hash             *common.Hash      `json:"hash"` // null while pre-confirmed
+	ParentHash       common.Hash       `json:"parentHash"`
+	Nonce            *types.BlockNonce `json:"nonce"` // null while pre-confirmed
+	MixHash          common.Hash       `json:"mixHash"`
+	Sha3Uncles       common.Hash       `json:"sha3Uncles"`
+	LogsBloom        types.Bloom       `json:"logsBloom"`
+	StateRoot        common.Hash       `json:"stateRoot"`
+	Miner            common.Address    `json:"miner"`
+	Difficulty       *hexutil.Big      `json:"difficulty"`
+	ExtraData        hexutil.Bytes     `json:"extraData"`
+	GasLimit         hexutil.Uint64    `json:"gasLimit"`
+	GasUsed          hexutil.Uint64    `json:"gasUsed"`
+	Timestamp        hexutil.Uint64    `json:"timestamp"`
+	TransactionsRoot common.Hash       `json:"transactionsRoot"`
+	ReceiptsRoot     common.Hash       `json:"receiptsRoot"`
+	BaseFeePerGas    *hexutil.Big      `json:"baseFeePerGas,omitempty"`
+	WithdrawalsRoot  *common.Hash      `json:"withdrawalsRoot,omitempty"`
+	BlobGasUsed      *hexutil.Uint64   `json:"blobGasUsed,omitempty"`
+	ExcessBlobGas    *hexutil.Uint64   `json:"excessBlobGas,omitempty"`
+	ParentBeaconRoot *common.Hash      `json:"parentBeaconBlockRoot,omitempty"`
+	RequestsHash     *common.Hash      `json:"requestsHash,omitempty"`
+	AccessListHash   *common.Hash      `json:"blockAccessListHash,omitempty"`
+	SlotNumber       *hexutil.Uint64   `json:"slotNumber,omitempty"`
+	Size             hexutil.Uint64    `json:"size"`
+	Transactions     []any             `json:"transactions"` // hashes, or transactionJSON
+	Uncles           []common.Hash     `json:"uncles"`
 }
 
 // newBlockJSON renders block; full asks for whole transactions in place of
 // their hashes. An empty list of withdrawals is written, an absent one is not.
-func newBlockJSON(block *types.Block, full bool) (any, error) {
-	h := block.Header()
+func newBlockJSON(of *block, full bool) (any, error) {
+	block, err := of.whole()
+	if err != nil {
+		return nil, err
+	}
+	h := of.header
 	b := blockJSON{
-		Number: hexutil.Uint64(h.Number.Uint64()), Hash: block.Hash(), ParentHash: h.ParentHash,
-		Nonce: h.Nonce, MixHash: h.MixDigest, Sha3Uncles: h.UncleHash, LogsBloom: h.Bloom,
+		Number: hexutil.Uint64(h.Number.Uint64()), Hash: &of.hash, ParentHash: h.ParentHash,
+		Nonce: &h.Nonce, MixHash: h.MixDigest, Sha3Uncles: h.UncleHash, LogsBloom: h.Bloom,
 		StateRoot: h.Root, Miner: h.Coinbase, Difficulty: (*hexutil.Big)(h.Difficulty),
 		ExtraData: h.Extra, GasLimit: hexutil.Uint64(h.GasLimit), GasUsed: hexutil.Uint64(h.GasUsed),
 		Timestamp: hexutil.Uint64(h.Time), TransactionsRoot: h.TxHash, ReceiptsRoot: h.ReceiptHash,
@@ -59,6 +63,9 @@ func newBlockJSON(block *types.Block, full bool) (any, error) {
 		Transactions: make([]any, len(block.Transactions())),
 		Uncles:       make([]common.Hash, len(block.Uncles())),
 	}
+	if of.hash == (common.Hash{}) {
+		b.Hash, b.Nonce = nil, nil
+	}
 	for i, uncle := range block.Uncles() {
 		b.Uncles[i] = uncle.Hash()
 	}
@@ -67,7 +74,7 @@ func newBlockJSON(block *types.Block, full bool) (any, error) {
 			b.Transactions[i] = tx.Hash()
 			continue
 		}
-		t, err := newTransactionJSON(block, i)
+		t, err := newIncludedJSON(of, i)
 		if err != nil {
 			return nil, err
 		}
@@ -82,11 +89,12 @@ func newBlockJSON(block *types.Block, full bool) (any, error) {
 	}{b, block.Withdrawals()}, nil
 }
 
-// transactionJSON is a transaction of a sealed block.
+// transactionJSON is a transaction. Where it is, is null while it waits. Of a
+// pre-confirmed block the hash is zero: some clients insist on one.
 type transactionJSON struct {
-	BlockHash            common.Hash                  `json:"blockHash"`
-	BlockNumber          hexutil.Uint64               `json:"blockNumber"`
-	BlockTimestamp       hexutil.Uint64               `json:"blockTimestamp"`
+	BlockHash            *common.Hash                 `json:"blockHash"`
+	BlockNumber          *hexutil.Uint64              `json:"blockNumber"`
+	BlockTimestamp       *hexutil.Uint64              `json:"blockTimestamp"`
 	From                 common.Address               `json:"from"`
 	Gas                  hexutil.Uint64               `json:"gas"`
 	GasPrice             *hexutil.Big                 `json:"gasPrice"`
@@ -97,7 +105,7 @@ type transactionJSON struct {
 	Input                hexutil.Bytes                `json:"input"`
 	Nonce                hexutil.Uint64               `json:"nonce"`
 	To                   *common.Address              `json:"to"`
-	TransactionIndex     hexutil.Uint64               `json:"transactionIndex"`
+	TransactionIndex     *hexutil.Uint64              `json:"transactionIndex"`
 	Value                *hexutil.Big                 `json:"value"`
 	Type                 hexutil.Uint64               `json:"type"`
 	AccessList           *types.AccessList            `json:"accessList,omitempty"`
@@ -110,16 +118,30 @@ type transactionJSON struct {
 	YParity              *hexutil.Uint64              `json:"yParity,omitempty"`
 }
 
-func newTransactionJSON(block *types.Block, index int) (*transactionJSON, error) {
-	tx := block.Transactions()[index]
+// newIncludedJSON renders a transaction of a block.
+func newIncludedJSON(b *block, index int) (*transactionJSON, error) {
+	txs, err := b.transactions()
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTransactionJSON(txs[index], b.header.BaseFee)
+	if err != nil {
+		return nil, err
+	}
+	number, time, at := hexutil.Uint64(b.number), hexutil.Uint64(b.header.Time), hexutil.Uint64(index)
+	t.BlockHash, t.BlockNumber, t.BlockTimestamp, t.TransactionIndex = &b.hash, &number, &time, &at
+	return t, nil
+}
+
+// newTransactionJSON renders a transaction without saying where it is. The base
+// fee is that of its block, nil where it has none.
+func newTransactionJSON(tx *types.Transaction, baseFee *big.Int) (*transactionJSON, error) {
 	from, err := types.Sender(signer(tx), tx)
 	if err != nil {
 		return nil, err
 	}
 	v, r, s := tx.RawSignatureValues()
 	t := &transactionJSON{
-		BlockHash: block.Hash(), BlockNumber: hexutil.Uint64(block.NumberU64()),
-		BlockTimestamp: hexutil.Uint64(block.Time()), TransactionIndex: hexutil.Uint64(index),
 		Type: hexutil.Uint64(tx.Type()), From: from, To: tx.To(), Hash: tx.Hash(),
 		Gas: hexutil.Uint64(tx.Gas()), GasPrice: (*hexutil.Big)(tx.GasPrice()),
 		Input: tx.Data(), Nonce: hexutil.Uint64(tx.Nonce()), Value: (*hexutil.Big)(tx.Value()),
@@ -139,7 +161,7 @@ func newTransactionJSON(block *types.Block, index int) (*transactionJSON, error)
 	if tx.Type() == types.AccessListTxType {
 		return t, nil
 	}
-	t.GasPrice = (*hexutil.Big)(effectiveGasPrice(tx, block.BaseFee()))
+	t.GasPrice = (*hexutil.Big)(effectiveGasPrice(tx, baseFee))
 	t.MaxFeePerGas, t.MaxPriorityFeePerGas = (*hexutil.Big)(tx.GasFeeCap()), (*hexutil.Big)(tx.GasTipCap())
 	t.AuthorizationList = tx.SetCodeAuthorizations()
 	if tx.Type() == types.BlobTxType {
@@ -158,8 +180,11 @@ func signer(tx *types.Transaction) types.Signer {
 }
 
 // effectiveGasPrice is what the sender paid: the base fee and the tip, but
-// never more than the cap.
+// never more than the cap. What waits may come to pay the cap.
 func effectiveGasPrice(tx *types.Transaction, baseFee *big.Int) *big.Int {
+	if baseFee == nil {
+		return tx.GasFeeCap()
+	}
 	price := new(big.Int).Add(tx.GasTipCap(), baseFee)
 	if price.Cmp(tx.GasFeeCap()) > 0 {
 		return tx.GasFeeCap()

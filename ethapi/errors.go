@@ -3,17 +3,21 @@
 package ethapi
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"glimpse/chain"
 	"glimpse/jsonrpc"
 )
 
-// Codes of misses; docs/rpc.md explains each.
+// Codes of misses and of calls that fail; docs/rpc.md explains each.
 const (
 	codeMiss   = -32000 // a block that this node does not have
 	codePruned = 4444   // a block whose state was pruned
 	codeNoTag  = -39001 // safe or finalized before there is one
+	codeFailed = -32000 // a call that failed, other than by REVERT
+	codeRevert = 3      // a call that ended with REVERT
 )
 
 // wireError turns what went wrong in a method into what the caller is told. It
@@ -37,6 +41,24 @@ func (a *API) wireError(method string, err error) *jsonrpc.Error {
 	}
 	if errors.Is(err, chain.ErrNoTag) {
 		return &jsonrpc.Error{Code: codeNoTag, Message: "safe or finalized block not found: none is known yet"}
+	}
+	var refused *Refusal
+	if errors.As(err, &refused) {
+		return &jsonrpc.Error{Code: codeFailed, Message: refused.Message}
+	}
+	var late *timeout
+	if errors.As(err, &late) {
+		return &jsonrpc.Error{Code: codeSyncTimeout, Message: late.Error(), Data: appendData(nil, late.hash[:])}
+	}
+	var failed *CallError
+	if errors.As(err, &failed) {
+		if failed.Reverted {
+			return &jsonrpc.Error{Code: codeRevert, Message: failed.Message, Data: appendData(nil, failed.Revert)}
+		}
+		return &jsonrpc.Error{Code: codeFailed, Message: failed.Message}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &jsonrpc.Error{Code: codeFailed, Message: fmt.Sprintf("execution aborted (timeout = %v)", callTimeout)}
 	}
 	a.config.Log.Error("read failed", "method", method, "err", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}

@@ -39,6 +39,11 @@ func serve(ctx context.Context, c ServeConfig, db *archive.DB) error {
 	if err != nil {
 		return err
 	}
+	rules, err := storedRules(reader.Identity())
+	if err != nil {
+		reader.Release()
+		return err
+	}
 	var published head.Publisher
 	published.Publish(state{reader}, nil)
 	defer published.Close()
@@ -47,24 +52,37 @@ func serve(ctx context.Context, c ServeConfig, db *archive.DB) error {
 	c.Log.Info("archive opened", "chain", reader.Identity().ChainID,
 		"block", latest.Number, "hash", latest.Hash, "oldest", oldest)
 
-	address := net.JoinHostPort(c.HTTPAddr, strconv.Itoa(c.HTTPPort))
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	listener, err := listen(ctx, c.HTTPAddr, c.HTTPPort)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", address, err)
+		return err
 	}
-	api := ethapi.New(ethapi.Config{
+	server := newServer(ethapi.Config{
 		ChainID: reader.Identity().ChainID,
+		Chain:   rules.Config(),
+		EVM:     caller{rules},
 		Version: ClientVersion(),
 		Acquire: func() ethapi.Snapshot { return published.Acquire() },
 		Log:     c.Log,
-	})
-	server := jsonrpc.NewServer(api, jsonrpc.Options{
-		OnPanic: func(value any, stack []byte) {
-			c.Log.Error("panic in a method", "value", value, "stack", string(stack))
-		},
 	})
 	c.Log.Info("json-rpc listening", "addr", listener.Addr().String())
 	err = server.Serve(ctx, listener)
 	c.Log.Info("json-rpc stopped")
 	return err
+}
+
+func listen(ctx context.Context, addr string, port int) (net.Listener, error) {
+	address := net.JoinHostPort(addr, strconv.Itoa(port))
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return l, nil
+}
+
+func newServer(c ethapi.Config) *jsonrpc.Server {
+	return jsonrpc.NewServer(ethapi.New(c), jsonrpc.Options{
+		OnPanic: func(value any, stack []byte) {
+			c.Log.Error("panic in a method", "value", value, "stack", string(stack))
+		},
+	})
 }

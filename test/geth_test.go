@@ -37,18 +37,27 @@ func TestAgainstGeth(t *testing.T) {
 	}
 	t.Run("conformance chain", func(t *testing.T) {
 		suite := fixture.Conformance(t)
-		againstGeth(t, geth, chainFile{filepath.Join(suite, "genesis.json"), filepath.Join(suite, "chain.rlp")})
+		file := chainFile{filepath.Join(suite, "genesis.json"), filepath.Join(suite, "chain.rlp")}
+		againstGeth(t, geth, importChain(t, file), file)
 	})
 	t.Run("generated chain", func(t *testing.T) {
 		const seed = 1
 		genesis, blocks := chaingen.Generate(seed, 2000, chaingen.Options{})
-		againstGeth(t, geth, writeChain(t, genesis, blocks))
+		file := writeChain(t, genesis, blocks)
+		againstGeth(t, geth, importChain(t, file), file)
 	})
 }
 
-func againstGeth(t *testing.T, geth string, file chainFile) {
-	dir := t.TempDir()
+func importChain(t *testing.T, file chainFile) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	mustRun(t, file.importArgs(dir)...)
+	return dir
+}
+
+// againstGeth compares a datadir with a geth that imports the same chain.
+func againstGeth(t *testing.T, geth, dir string, file chainFile) {
+	t.Helper()
 	c := comparison{
 		geth: startGeth(t, geth, file),
 		keys: collectKeys(t, dir),
@@ -233,7 +242,7 @@ func (c *comparison) batch(t *testing.T, calls []rpcCall) error {
 	return nil
 }
 
-func ask(t *testing.T, url string, body []byte, calls []rpcCall) ([]rpcAnswer, error) {
+func ask(t testing.TB, url string, body []byte, calls []rpcCall) ([]rpcAnswer, error) {
 	data, err := post(t.Context(), url, body)
 	if err != nil {
 		return nil, err

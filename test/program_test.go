@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -69,7 +70,10 @@ type server struct {
 	addr string // host:port of its JSON-RPC
 	cmd  *exec.Cmd
 	log  *bytes.Buffer
+	out  *lockedBuffer // what it prints to its standard output
 	done chan struct{} // closed once log has all of its output
+
+	killed bool // so there is nothing to stop any more
 }
 
 var listening = regexp.MustCompile(`msg="?json-rpc listening"?.* addr=(\S+)`)
@@ -78,7 +82,8 @@ var listening = regexp.MustCompile(`msg="?json-rpc listening"?.* addr=(\S+)`)
 // with SIGTERM at the end of the test, and must then exit cleanly.
 func serve(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := &server{cmd: exec.Command(program, args...), log: new(bytes.Buffer), done: make(chan struct{})}
+	s := &server{cmd: exec.Command(program, args...), log: new(bytes.Buffer), out: new(lockedBuffer), done: make(chan struct{})}
+	s.cmd.Stdout = s.out
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -109,6 +114,9 @@ func serve(t *testing.T, args ...string) *server {
 
 func (s *server) stop(t *testing.T) {
 	t.Helper()
+	if s.killed {
+		return
+	}
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Errorf("stop glimpse: %v", err)
 	}
@@ -136,7 +144,7 @@ func post(ctx context.Context, url string, body []byte) ([]byte, error) {
 }
 
 // call makes one call that must succeed and returns its result.
-func call(t *testing.T, url, method string, params ...any) json.RawMessage {
+func call(t testing.TB, url, method string, params ...any) json.RawMessage {
 	t.Helper()
 	if params == nil {
 		params = []any{}
@@ -157,4 +165,22 @@ func call(t *testing.T, url, method string, params ...any) json.RawMessage {
 		t.Fatalf("%s%v answers %s (%v)", method, params, answer, err)
 	}
 	return msg.Result
+}
+
+// A lockedBuffer can be read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer // guarded by mu
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

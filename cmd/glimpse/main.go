@@ -41,16 +41,19 @@ func newApp(stdout, stderr io.Writer) *cli.Command {
 	return &cli.Command{
 		Name:  "glimpse",
 		Usage: "storage and code of an Ethereum-like chain, at any block",
-		Description: "Without a command, glimpse answers JSON-RPC from a small chain in memory,\n" +
-			"to try it out. README.md has requests to paste.",
+		Description: "Without a command, glimpse runs an embedded chain with pre-confirmations, to try\n" +
+			"it out and to test against. README.md has requests to paste.",
 		Version:     node.Version,
 		HideVersion: true, // there is a command for it
 		Writer:      stdout,
 		ErrWriter:   stderr,
-		Flags:       append(httpFlags(), cacheFlag()),
-		Action:      func(ctx context.Context, c *cli.Command) error { return tryOut(ctx, c, log) },
+		Flags:       devFlags(),
+		Action:      func(ctx context.Context, c *cli.Command) error { return runDev(ctx, c, log, stdout) },
 		Commands: []*cli.Command{
+			devCommand(log, stdout),
+			genesisCommand(stdout),
 			importCommand(log, stderr),
+			exportCommand(log),
 			serveCommand(log),
 			verifyCommand(log, stdout, stderr),
 			versionCommand(stdout),

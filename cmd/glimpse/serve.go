@@ -25,14 +25,6 @@ func serveCommand(log *slog.Logger) *cli.Command {
 	}
 }
 
-// tryOut is what glimpse does without a command.
-func tryOut(ctx context.Context, c *cli.Command, log *slog.Logger) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
-	return node.ServeExample(ctx, serveConfig(c, log))
-}
-
 func serveConfig(c *cli.Command, log *slog.Logger) node.ServeConfig {
 	return node.ServeConfig{
 		Store:    store(c),

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"glimpse/node"
+)
+
+func exportCommand(log *slog.Logger) *cli.Command {
+	return &cli.Command{
+		Name:      "export",
+		Usage:     "write the blocks of a datadir to a file, as \"geth export\" does",
+		ArgsUsage: "FILE",
+		Flags:     []cli.Flag{datadirFlag(), cacheFlag()},
+		Action: func(ctx context.Context, c *cli.Command) error {
+			if c.Args().Len() != 1 {
+				return errors.New("export: want one file")
+			}
+			return node.Export(ctx, node.ExportConfig{Store: store(c), File: c.Args().First(), Log: log})
+		},
+	}
+}
+
+func genesisCommand(stdout io.Writer) *cli.Command {
+	return &cli.Command{
+		Name:  "genesis",
+		Usage: "print the genesis of the embedded chain, for \"geth init\"",
+		Action: func(_ context.Context, c *cli.Command) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			_, err := stdout.Write(node.DevGenesis())
+			return err
+		},
+	}
+}
+
+func positive(d time.Duration) error {
+	if d <= 0 {
+		return errors.New("must be more than 0")
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The flow that every client goes through, and what it needs from a client.
+
+import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
+
+export const url = process.env.GLIMPSE_URL ?? 'http://127.0.0.1:8545'
+
+// The first account of the well-known test mnemonic.
+export const key = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
+export const from = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+
+// A contract whose constructor sets slot 0 to 42. Called with 32 bytes it
+// stores them there, called without it returns them.
+export const runtime = '0x36600c575f545f5260205ff35b5f355f5500'
+export const initcode = '0x602a5f556012600e5f3960125ff3' + runtime.slice(2)
+
+const word = n => '0x' + n.toString(16).padStart(64, '0')
+
+async function until(what, check) {
+  for (const end = Date.now() + 20_000; Date.now() < end; await delay(20)) {
+    const value = await check()
+    if (value !== undefined) return value
+  }
+  assert.fail(`waited 20 s for ${what}`)
+}
+
+// run takes a client:
+//   deploy()            sends the deployment, returns {hash, address}
+//   store(address, w)   sends a call that stores the word w, returns its hash
+//   receipt(hash)       waits for the receipt the way the client does, returns {status, blockNumber}
+//   code(address, tag), slot(address, tag), blockNumber()
+export async function run(name, client) {
+  // Right after a block seals there are almost two seconds until the next.
+  const fresh = async () => {
+    const n = Number(await client.blockNumber())
+    await until('a new block', async () => (Number(await client.blockNumber()) > n ? true : undefined))
+  }
+
+  await fresh()
+  let sent = Date.now()
+  const { hash, address } = await client.deploy()
+  const code = await until('the code on pending', async () => {
+    const c = await client.code(address, 'pending')
+    return c && c !== '0x' ? c : undefined
+  })
+  const deployed = Date.now() - sent
+  assert.equal(code, runtime)
+  assert.equal((await client.code(address, 'latest')) ?? '0x', '0x', 'the code is on latest before its block sealed')
+  assert.equal(await client.slot(address, 'pending'), word(42))
+  const first = await client.receipt(hash)
+  assert.ok(first.status, 'the deployment failed')
+  await until('the code on latest', async () => ((await client.code(address, 'latest')) === runtime ? true : undefined))
+
+  await fresh()
+  sent = Date.now()
+  const stored = await client.store(address, word(7))
+  await until('the slot on pending', async () => ((await client.slot(address, 'pending')) === word(7) ? true : undefined))
+  const changed = Date.now() - sent
+  assert.equal(await client.slot(address, 'latest'), word(42), 'the slot changed on latest before its block sealed')
+  const second = await client.receipt(stored)
+  assert.ok(second.status, 'the call failed')
+  await until('the slot on latest', async () => ((await client.slot(address, 'latest')) === word(7) ? true : undefined))
+
+  console.log(`ok ${name}: code on pending after ${deployed} ms, slot after ${changed} ms, sealed in blocks ${first.blockNumber} and ${second.blockNumber}`)
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"glimpse/archive"
+	"glimpse/devchain"
+	"glimpse/ethapi"
+	"glimpse/evm"
+	"glimpse/flashblock/feed"
+	"glimpse/head"
+	"glimpse/merkle"
+	"glimpse/pending"
+)
+
+// DevConfig is what Dev needs. Log and Out are required.
+type DevConfig struct {
+	Store   Store  // in memory where it has no datadir
+	Genesis string // file; empty means the built-in one
+
+	HTTPAddr string
+	HTTPPort int
+
+	BlockTime, FlashblockTime time.Duration
+	SafeLag, FinalizedLag     uint64 // in blocks
+
+	FeedAddr        string
+	FeedPort        int
+	FeedCompression string // none or brotli
+
+	Log *slog.Logger
+	Out io.Writer // for the banner and a line for each block
+}
+
+// Dev runs the embedded chain and answers JSON-RPC from it until ctx ends.
+func Dev(ctx context.Context, c DevConfig) error {
+	if c.FeedCompression != "none" && c.FeedCompression != "brotli" {
+		return fmt.Errorf("feed compression %q: want none or brotli", c.FeedCompression)
+	}
+	genesis, err := c.genesis()
+	if err != nil {
+		return err
+	}
+	trieBytes := c.Store.bytes() / 4
+	db, err := c.Store.open(c.Log, trieBytes)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.run(ctx, db, genesis, int(trieBytes)), db.Close())
+}
+
+func (c *DevConfig) genesis() (*evm.Genesis, error) {
+	if c.Genesis == "" {
+		return evm.ParseGenesis(devchain.Genesis())
+	}
+	text, err := os.ReadFile(c.Genesis)
+	if err != nil {
+		return nil, err
+	}
+	genesis, err := evm.ParseGenesis(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Genesis, err)
+	}
+	return genesis, nil
+}
+
+func (c *DevConfig) run(ctx context.Context, db *archive.DB, genesis *evm.Genesis, trieBytes int) error {
+	if err := initialize(db, genesis, true); err != nil {
+		return err
+	}
+	tries, err := openTries(db, trieBytes, c.Log)
+	if err != nil {
+		return err
+	}
+	d, err := c.build(db, tries, genesis.Rules)
+	if err != nil {
+		return err
+	}
+	defer d.published.Close()
+	defer d.preconfirmations.close()
+	return d.run(ctx)
+}
+
+// A devNode is the parts of a node with an embedded chain.
+type devNode struct {
+	config           *DevConfig
+	rules            *evm.Rules
+	published        head.Publisher
+	preconfirmations *preconfirmations
+	feed             *feed.Publisher
+	sequencer        *devchain.Sequencer
+}
+
+func (c *DevConfig) build(db *archive.DB, tries *merkle.State, rules *evm.Rules) (*devNode, error) {
+	d := &devNode{config: c, rules: rules, feed: feed.NewPublisher(feed.Options{Brotli: c.FeedCompression == "brotli"})}
+	var err error
+	// Without flashblocks for two blocks the feed is dead.
+	options := pending.Options{MaxAge: max(2*c.BlockTime, time.Second)}
+	if d.preconfirmations, err = newPreconfirmations(db, executor{rules}, options, &d.published, c.Log); err != nil {
+		return nil, err
+	}
+	d.sequencer, err = devchain.New(devchain.Options{
+		Rules: rules, Store: newDevStore(db, tries), Roots: tries,
+		BlockTime: c.BlockTime, FlashblockTime: c.FlashblockTime,
+		SafeLag: c.SafeLag, FinalizedLag: c.FinalizedLag, Listener: d,
+	})
+	if err != nil {
+		d.preconfirmations.close()
+		d.published.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// run starts the parts; the first to end ends all.
+func (d *devNode) run(ctx context.Context) error {
+	rpc, err := listen(ctx, d.config.HTTPAddr, d.config.HTTPPort)
+	if err != nil {
+		return err
+	}
+	subscribers, err := listen(ctx, d.config.FeedAddr, d.config.FeedPort)
+	if err != nil {
+		return errors.Join(err, rpc.Close())
+	}
+	d.banner(rpc.Addr(), subscribers.Addr())
+	sequencer := newDevSequencer(d.sequencer, types.LatestSigner(d.rules.Config()))
+	server := newServer(ethapi.Config{
+		ChainID: d.rules.ChainID(), Chain: d.rules.Config(), EVM: caller{d.rules}, Version: ClientVersion(),
+		Acquire: func() ethapi.Snapshot { return d.published.Acquire() }, Log: d.config.Log,
+		Sequencer: sequencer, Dev: sequencer, Feed: d.feed,
+	})
+	d.config.Log.Info("json-rpc listening", "addr", rpc.Addr().String())
+	return runAll(ctx,
+		func(ctx context.Context) error { return server.Serve(ctx, rpc) },
+		func(ctx context.Context) error { return untilDone(ctx, d.feed.Run(ctx)) },
+		func(ctx context.Context) error { return serveFeed(ctx, subscribers, d.feed) },
+		func(ctx context.Context) error { return d.preconfirmations.follow(ctx, d.feed) },
+		d.preconfirmations.run,
+		d.sequencer.Run,
+	)
+}
+
+// feedHeaderTimeout is how long a subscriber has to ask.
+const feedHeaderTimeout = 10 * time.Second
+
+// serveFeed lets WebSocket clients subscribe until ctx ends.
+func serveFeed(ctx context.Context, l net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: feedHeaderTimeout}
+	stop := context.AfterFunc(ctx, func() {
+		_ = server.Close() // its connections belong to the feed by now
+	})
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("feed: %w", err)
+	}
+	return nil
+}
+
+// DevGenesis returns the built-in genesis, in go-ethereum's format.
+func DevGenesis() []byte { return devchain.Genesis() }

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"glimpse/node"
+)
+
+const (
+	devAccount = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+
+	// The twins store what they are called with in slots 0 and 1. They are the
+	// first contract of the account.
+	twinsInit = "0x6009600a5f3960095ff35f35805f5560015500"
+	twins     = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
+)
+
+// startDev runs the embedded chain until the end of the test.
+func startDev(t *testing.T, blockTime, flashblockTime time.Duration) (url string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	addr, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- node.Dev(ctx, node.DevConfig{
+			HTTPAddr: "127.0.0.1", FeedAddr: "127.0.0.1", FeedCompression: "none",
+			BlockTime: blockTime, FlashblockTime: flashblockTime, SafeLag: 2, FinalizedLag: 4,
+			Log: slog.New(listenHandler{slog.DiscardHandler, addr}), Out: io.Discard,
+		})
+	}()
+	select {
+	case a := <-addr:
+		t.Cleanup(func() {
+			stop()
+			if err := <-ended; err != nil {
+				t.Errorf("Dev: %v", err)
+			}
+		})
+		return "http://" + a
+	case err := <-ended:
+		stop()
+		t.Fatalf("Dev ended before it listened: %v", err)
+	}
+	return ""
+}
+
+// A view is what one batch sees of pending and of latest.
+type batchView struct {
+	pendingSlots, latestSlots [2]string
+	pendingBlock, latestBlock struct{ Number, Hash, ParentHash string }
+	height                    string
+}
+
+func readBatch(ctx context.Context, client *http.Client, url string) (v batchView, err error) {
+	calls := []string{
+		slotCall(0, "pending"), slotCall(0, "latest"), `"eth_getBlockByNumber","params":["pending",false]`,
+		`"eth_blockNumber","params":[]`, `"eth_getBlockByNumber","params":["latest",false]`,
+		slotCall(1, "latest"), slotCall(1, "pending"),
+	}
+	into := []any{
+		&v.pendingSlots[0], &v.latestSlots[0], &v.pendingBlock, &v.height, &v.latestBlock, &v.latestSlots[1], &v.pendingSlots[1],
+	}
+	for i := range calls {
+		calls[i] = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s}`, i, calls[i])
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("["+strings.Join(calls, ",")+"]"))
+	if err != nil {
+		return v, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return v, err
+	}
+	defer resp.Body.Close()
+	var answers []struct{ Result, Error json.RawMessage }
+	if err := json.NewDecoder(resp.Body).Decode(&answers); err != nil {
+		return v, err
+	}
+	for i, a := range answers {
+		if err := json.Unmarshal(a.Result, into[i]); err != nil {
+			return v, fmt.Errorf("%s: %w: %s", calls[i], err, a.Error)
+		}
+	}
+	return v, nil
+}
+
+func slotCall(n int, tag string) string {
+	return fmt.Sprintf(`"eth_getStorageAt","params":["%s","%#x","%s"]`, twins, n, tag)
+}
+
+// check returns what cannot be in one snapshot (P1, P3).
+func (v *batchView) check(stored *sync.Map) error {
+	for tag, slots := range map[string][2]string{"pending": v.pendingSlots, "latest": v.latestSlots} {
+		if slots[0] != slots[1] {
+			return fmt.Errorf("the twins differ on %s: %v", tag, slots)
+		}
+		if _, ok := stored.Load(slots[0]); !ok {
+			return fmt.Errorf("%s on %s was never stored", slots[0], tag)
+		}
+	}
+	if v.height != v.latestBlock.Number {
+		return fmt.Errorf("height %s, but latest is block %s", v.height, v.latestBlock.Number)
+	}
+	if v.pendingBlock.Number == v.latestBlock.Number {
+		if v.pendingBlock.Hash != v.latestBlock.Hash || v.pendingSlots != v.latestSlots {
+			return fmt.Errorf("pending and latest are both block %s and differ", v.height)
+		}
+		return nil
+	}
+	if v.pendingBlock.ParentHash != v.latestBlock.Hash {
+		return fmt.Errorf("pending block %s does not stand on latest block %s", v.pendingBlock.Number, v.latestBlock.Number)
+	}
+	return nil
+}
+
+// Sixty-four readers during a storm of transactions, reorgs, revocations and bad
+// feeds: every batch is of one snapshot, and holds only what was stored.
+func TestBatchesDuringAStorm(t *testing.T) {
+	seed := rand.Uint64()
+	t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+		url := startDev(t, 60*time.Millisecond, 6*time.Millisecond)
+		ask(t, url, `"method":"eth_sendTransaction","params":[{"from":"`+devAccount+`","gas":"0x30d40","data":"`+twinsInit+`"}]`)
+		var stored sync.Map
+		stored.Store("0x"+strings.Repeat("0", 64), true)
+
+		ctx, stop := context.WithCancel(t.Context())
+		var readers sync.WaitGroup
+		var seen sync.Map
+		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+		for range 64 {
+			readers.Go(func() {
+				for ctx.Err() == nil {
+					v, err := readBatch(ctx, client, url)
+					if ctx.Err() != nil {
+						return
+					}
+					if err == nil {
+						err = v.check(&stored)
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					seen.Store(v.pendingSlots[0], true)
+				}
+			})
+		}
+		storm(t, rand.New(rand.NewPCG(seed, 0)), url, &stored)
+		stop()
+		readers.Wait()
+		client.CloseIdleConnections()
+		values := 0
+		seen.Range(func(any, any) bool { values++; return true })
+		if values < 5 {
+			t.Errorf("the readers saw %d values, want more", values)
+		}
+	})
+}
+
+// storm does 50 things to the chain.
+func storm(t *testing.T, r *rand.Rand, url string, stored *sync.Map) {
+	t.Helper()
+	last := ""
+	for i := range 50 {
+		word := fmt.Sprintf("%064x", i+1)
+		stored.Store("0x"+word, true)
+		got := ask(t, url, `"method":"eth_sendTransaction","params":[{"from":"`+devAccount+`","gas":"0x30d40","to":"`+twins+`","data":"0x`+word+`"}]`)
+		var sent struct{ Result string }
+		if err := json.NewDecoder(bytes.NewReader([]byte(got))).Decode(&sent); err == nil && sent.Result != "" {
+			last = sent.Result
+		}
+		switch r.IntN(8) {
+		case 0:
+			ask(t, url, fmt.Sprintf(`"method":"dev_reorg","params":[%d]`, 1+r.IntN(3)))
+		case 1:
+			ask(t, url, `"method":"dev_revoke","params":["`+last+`"]`)
+		case 2:
+			ask(t, url, fmt.Sprintf(`"method":"dev_dropFlashblocks","params":[%d]`, 1+r.IntN(3)))
+		case 3:
+			ask(t, url, fmt.Sprintf(`"method":"dev_reorderFlashblocks","params":[%d]`, 2+r.IntN(3)))
+		case 4:
+			ask(t, url, `"method":"dev_duplicateFlashblocks","params":[2]`)
+		case 5:
+			ask(t, url, `"method":"evm_mine","params":[]`)
+		}
+	}
+}
