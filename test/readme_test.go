@@ -59,6 +59,30 @@ func TestReadmeRequests(t *testing.T) {
 	}
 }
 
+// The examples of docs/rpc.md for making the chain misbehave all work.
+func TestMisbehaviourExamples(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(fixture.Repository(t), "docs", "rpc.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startDev(t, "--dev.block-time", "200ms", "--dev.flashblock-time", "20ms")
+	eventually(t, "two blocks", func() bool { return height(t, s.url()) >= 2 })
+	ran := 0
+	for line := range strings.Lines(string(text)) {
+		if r := requestLine.FindStringSubmatch(strings.TrimSpace(line)); r != nil {
+			var params []any
+			mustDecode(t, []byte(r[2]), &params)
+			if got := string(call(t, s.url(), r[1], params...)); got != "true" {
+				t.Errorf("%s answers %s, want true", strings.TrimSpace(line), got)
+			}
+			ran++
+		}
+	}
+	if ran < 10 {
+		t.Errorf("only %d examples were found", ran)
+	}
+}
+
 func isRead(method string) bool { return strings.HasPrefix(method, "eth_get") }
 
 // Every flag of every command is in docs/operations.md, and every command.
