@@ -28,8 +28,8 @@ var allowed = map[string]string{
 	"jsonrpc":             "",
 	"archive":             "chain",
 	"archive/archivetest": "archive chain",
-	"evm":                 "chain",
-	"merkle":              "chain",
+	"evm":                 "chain internal/parallel",
+	"merkle":              "chain internal/parallel",
 	"flashblock":          "chain",
 	"flashblock/feed":     "chain flashblock",
 	"pending":             "chain flashblock",
@@ -41,6 +41,7 @@ var allowed = map[string]string{
 	"cmd/glimpse":         "node",
 	"internal/chaingen":   "chain evm",
 	"internal/memview":    "chain",
+	"internal/parallel":   "",
 	"internal/fixture":    "",
 	"test":                "",
 }

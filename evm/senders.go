@@ -3,18 +3,16 @@
 package evm
 
 import (
-	"runtime"
-	"sync"
-	"sync/atomic"
-
 	"github.com/ethereum/go-ethereum/core/types"
+
+	"glimpse/internal/parallel"
 )
 
 // RecoverSenders recovers the senders of txs on all cores and leaves them in the
 // transactions, where execution finds them; recovery costs more than executing
 // a transfer. A signature that gives no sender is left for execution to refuse.
 func RecoverSenders(signer types.Signer, txs []*types.Transaction) {
-	inParallel(len(txs), func(i int) {
+	parallel.Do(len(txs), func(i int) {
 		_, _ = types.Sender(signer, txs[i]) // execution asks again and reports
 	})
 }
@@ -30,21 +28,7 @@ func (r *Rules) RecoverSenders(blocks []*types.Block) {
 			signers = append(signers, signer)
 		}
 	}
-	inParallel(len(txs), func(i int) {
+	parallel.Do(len(txs), func(i int) {
 		_, _ = types.Sender(signers[i], txs[i]) // execution asks again and reports
 	})
-}
-
-// inParallel calls do for 0 to n-1 and returns when all calls have.
-func inParallel(n int, do func(i int)) {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	wg.Wait()
 }

@@ -6,9 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -16,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 
 	"glimpse/chain"
+	"glimpse/internal/parallel"
 )
 
 // An update is the account of one AccountDiff on its way into the account trie.
@@ -143,7 +141,7 @@ func (s *State) writeSlots(updates []update) error {
 		busy = append(busy, u)
 	}
 	errs := make([]error, len(busy))
-	inParallel(len(busy), func(i int) { errs[i] = s.writeStorage(busy[i]) })
+	parallel.Do(len(busy), func(i int) { errs[i] = s.writeStorage(busy[i]) })
 	for i, u := range busy {
 		if errs[i] != nil {
 			return fmt.Errorf("storage of %s: %w", u.diff.Address, errs[i])
@@ -194,22 +192,4 @@ func (s *State) writeAccount(u *update) error {
 		return err
 	}
 	return s.accounts.Update(u.owner[:], blob)
-}
-
-// inParallel calls do for 0 to n-1 and returns when all calls have.
-func inParallel(n int, do func(i int)) {
-	if n == 1 {
-		do(0)
-		return
-	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	wg.Wait()
 }
