@@ -3,6 +3,7 @@
 package ethapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,7 +150,9 @@ func (s *session) gasFor(m ethereum.CallMsg) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.api.config.EVM.EstimateGas(s.ctx, Scene{Header: b.header, Base: view, Ancestor: b.ancestor}, m)
+	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
+	defer cancel()
+	return s.api.config.EVM.EstimateGas(ctx, Scene{Header: b.header, Base: view, Ancestor: b.ancestor}, m)
 }
 
 // inner returns the transaction without a signature. Blobs cannot be filled in:
