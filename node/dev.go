@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -142,13 +143,23 @@ func (d *devNode) run(ctx context.Context) error {
 		Sequencer: sequencer, Dev: sequencer, Feed: d.feed,
 	})
 	d.config.Log.Info("json-rpc listening", "addr", rpc.Addr().String())
+	// The chain begins when the node follows it: a feed that is joined in the
+	// middle of a block says nothing until the next one.
+	following := make(chan struct{})
+	subscribed := sync.OnceFunc(func() { close(following) })
 	return runAll(ctx,
 		func(ctx context.Context) error { return server.Serve(ctx, rpc) },
 		func(ctx context.Context) error { return untilDone(ctx, d.feed.Run(ctx)) },
 		func(ctx context.Context) error { return serveFeed(ctx, subscribers, d.feed) },
-		func(ctx context.Context) error { return d.preconfirmations.follow(ctx, d.feed) },
+		func(ctx context.Context) error { return d.preconfirmations.follow(ctx, d.feed, subscribed) },
 		d.preconfirmations.run,
-		d.sequencer.Run,
+		func(ctx context.Context) error {
+			select {
+			case <-following:
+			case <-ctx.Done():
+			}
+			return d.sequencer.Run(ctx)
+		},
 	)
 }
 

@@ -198,3 +198,23 @@ func storm(t *testing.T, r *rand.Rand, url string, stored *sync.Map) {
 		}
 	}
 }
+
+// The node follows its own feed from the first flashblock on: with blocks an hour
+// apart, there is no second chance.
+func TestPendingFromTheFirstFlashblock(t *testing.T) {
+	for round := range 10 {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			t.Parallel()
+			url := startDev(t, time.Hour, 10*time.Millisecond)
+			ask(t, url, `"method":"eth_sendTransaction","params":[{"from":"`+devAccount+`","gas":"0x30d40","data":"`+twinsInit+`"}]`)
+			deadline := time.After(10 * time.Second)
+			for strings.Contains(ask(t, url, `"method":"eth_getCode","params":["`+twins+`","pending"]`), `"0x"`) {
+				select {
+				case <-deadline:
+					t.Fatal("nothing is pre-confirmed")
+				case <-time.After(5 * time.Millisecond):
+				}
+			}
+		})
+	}
+}

@@ -54,14 +54,16 @@ func (p *preconfirmations) sealed() (*sealedState, error) {
 	return s, err
 }
 
-// follow takes in what comes over a feed until ctx ends. Messages that were lost
-// because this node did not keep up leave a gap, which the tracker sees.
-func (p *preconfirmations) follow(ctx context.Context, source *feed.Publisher) error {
+// follow takes in what comes over a feed until ctx ends, and calls subscribed when
+// it will miss nothing any more. Messages that were lost because this node did
+// not keep up leave a gap, which the tracker sees.
+func (p *preconfirmations) follow(ctx context.Context, source *feed.Publisher, subscribed func()) error {
 	for {
 		sub, err := source.Subscribe(ctx)
 		if err != nil {
 			return untilDone(ctx, err)
 		}
+		subscribed()
 		err = p.receive(ctx, sub)
 		sub.Close()
 		if !errors.Is(err, feed.ErrLagging) {
