@@ -80,7 +80,7 @@ type Sequencer struct {
 }
 
 // New returns a Sequencer for the chain in a store. Chains from before the merge,
-// or past forks that are not implemented, give evm.ErrUnsupported.
+// or past forks whose rules are not known here, give evm.ErrUnsupported.
 func New(o Options) (*Sequencer, error) {
 	if err := o.validate(); err != nil {
 		return nil, err

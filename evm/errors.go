@@ -16,7 +16,7 @@ var (
 	ErrStateRead = errors.New("state read failed")
 
 	// ErrUnsupported is wrapped by errors about chains and blocks whose rules
-	// are not implemented here. Guessing would publish wrong state.
+	// are not known here. Guessing would publish wrong state.
 	ErrUnsupported = errors.New("unsupported rules")
 )
 

@@ -28,7 +28,7 @@ type Genesis struct {
 }
 
 // ParseGenesis reads a genesis file in go-ethereum's format. Chains whose rules
-// are not implemented give ErrUnsupported.
+// are not known here give ErrUnsupported.
 func ParseGenesis(text []byte) (*Genesis, error) {
 	var raw struct {
 		Config json.RawMessage `json:"config"`
