@@ -5,8 +5,10 @@ package archive_test
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"glimpse/archive"
+	"glimpse/archive/archivetest"
 	"glimpse/chain"
 )
 
@@ -124,4 +126,44 @@ func seesWholeBlock(t *testing.T, db *archive.DB) bool {
 		}
 	}
 	return true
+}
+
+// P4: while a writer waits for the disk, readers come, read and go.
+func TestReadersDoNotWaitForAWriter(t *testing.T) {
+	disk := archivetest.NewDisk()
+	db := open(t, disk)
+	if err := db.Init(id, genesis); err != nil {
+		t.Fatal(err)
+	}
+	reached, resume := disk.StallWrites()
+	next := chain.Ref{Number: 1, Hash: chain.Hash{1}}
+	committed := make(chan error, 1)
+	go func() {
+		committed <- db.Commit(archive.Block{Ref: next, Parent: genesis.Hash, Diff: &chain.Diff{Accounts: []chain.AccountDiff{create(alice, false)}}})
+	}()
+	<-reached
+	read := make(chan error, 1)
+	go func() {
+		r, err := db.NewReader()
+		if err == nil {
+			var v archive.View
+			if v, err = r.At(0); err == nil {
+				_, err = v.Account(alice)
+			}
+			r.Release()
+		}
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a reader waits for the writer")
+	}
+	resume()
+	if err := <-committed; err != nil {
+		t.Error(err)
+	}
 }

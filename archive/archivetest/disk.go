@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -23,6 +24,14 @@ type Disk struct {
 
 	mem                    *vfs.MemFS
 	failReads, failsWrites atomic.Bool
+	stall                  atomic.Pointer[stall]
+}
+
+// A stall holds writes up.
+type stall struct {
+	reached chan struct{} // closed when the first write is held up
+	once    sync.Once
+	over    chan struct{}
 }
 
 // NewDisk returns an empty Disk that works.
@@ -35,7 +44,12 @@ func wrap(mem *vfs.MemFS) *Disk {
 }
 
 func (d *Disk) inject(op errorfs.Op) error {
-	switch kind := op.Kind.ReadOrWrite(); {
+	kind := op.Kind.ReadOrWrite()
+	if s := d.stall.Load(); s != nil && kind == errorfs.OpIsWrite {
+		s.once.Do(func() { close(s.reached) })
+		<-s.over
+	}
+	switch {
 	case kind == errorfs.OpIsRead && d.failReads.Load(),
 		kind == errorfs.OpIsWrite && d.failsWrites.Load() && op.Kind != errorfs.OpFileClose:
 		return ErrDisk
@@ -48,6 +62,17 @@ func (d *Disk) FailReads(fail bool) { d.failReads.Store(fail) }
 
 // FailWrites makes every write fail from now on, or none.
 func (d *Disk) FailWrites(fail bool) { d.failsWrites.Store(fail) }
+
+// StallWrites makes every write wait from now on, until resume is called. The
+// channel is closed when one does.
+func (d *Disk) StallWrites() (reached <-chan struct{}, resume func()) {
+	s := &stall{reached: make(chan struct{}), over: make(chan struct{})}
+	d.stall.Store(s)
+	return s.reached, func() {
+		d.stall.Store(nil)
+		close(s.over)
+	}
+}
 
 // Crash returns the Disk as the machine would find it after losing power now:
 // what was synced, and a random part of what was not.
