@@ -14,9 +14,7 @@ import (
 )
 
 func call(s *session, dst []byte, args *arguments) ([]byte, error) {
-	message, sel := args.message(s.api.config.ChainID), args.block()
-	accounts, changed := args.stateOverrides(), args.blockOverrides()
-	scene, err := s.scene(args, sel, accounts, changed)
+	scene, message, err := s.callParameters(args)
 	if err != nil {
 		return nil, err
 	}
@@ -30,9 +28,7 @@ func call(s *session, dst []byte, args *arguments) ([]byte, error) {
 }
 
 func estimateGas(s *session, dst []byte, args *arguments) ([]byte, error) {
-	message, sel := args.message(s.api.config.ChainID), args.block()
-	accounts, changed := args.stateOverrides(), args.blockOverrides()
-	scene, err := s.scene(args, sel, accounts, changed)
+	scene, message, err := s.callParameters(args)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +59,14 @@ func createAccessList(s *session, dst []byte, args *arguments) ([]byte, error) {
 		Error      string           `json:"error,omitempty"`
 		GasUsed    hexutil.Uint64   `json:"gasUsed"`
 	}{list, failure, hexutil.Uint64(gas)})
+}
+
+// callParameters takes what eth_call and eth_estimateGas are given.
+func (s *session) callParameters(args *arguments) (Scene, ethereum.CallMsg, error) {
+	message, sel := args.message(s.api.config.ChainID), args.block()
+	accounts, changed := args.stateOverrides(), args.blockOverrides()
+	scene, err := s.scene(args, sel, accounts, changed)
+	return scene, message, err
 }
 
 // scene ends the parameters and opens the block that sel means, with what the
