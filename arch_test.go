@@ -26,6 +26,7 @@ var allowed = map[string]string{
 	"":                    "",
 	"chain":               "",
 	"jsonrpc":             "",
+	"apikey":              "",
 	"archive":             "chain",
 	"archive/archivetest": "archive chain",
 	"evm":                 "chain internal/parallel",
@@ -53,7 +54,7 @@ var confined = map[string]string{
 	"github.com/ethereum/go-ethereum/core/state": "evm",
 	"github.com/ethereum/go-ethereum/trie":       "devchain evm flashblock merkle internal/chaingen",
 	"github.com/valyala/fasthttp":                "jsonrpc",
-	"github.com/coder/websocket":                 "flashblock/feed",
+	"github.com/coder/websocket":                 "flashblock/feed jsonrpc",
 	"github.com/andybalholm/brotli":              "flashblock",
 	"github.com/urfave/cli/v3":                   "cmd/glimpse",
 }

@@ -18,7 +18,10 @@ const (
 	lingerBytes = 64 << 20
 )
 
-var errNotHTTP = errors.New("the first byte does not begin an HTTP request")
+var (
+	errNotHTTP = errors.New("the first byte does not begin an HTTP request")
+	errHeld    = errors.New("no room for the request body")
+)
 
 // A conn is one connection of a service. Its busy flag lets a service that is
 // draining end the connections on which nothing is under way.
@@ -26,16 +29,31 @@ type conn struct {
 	net.Conn
 	service *service
 
-	greeted bool        // a byte has been read; used by the reading goroutine only
-	busy    atomic.Bool // part of a request has been read and it is not answered yet
-	linger  atomic.Bool
+	// Used by the reading goroutine only.
+	greeted  bool // a byte has been read
+	received int  // bytes of the request under way
+	hold     hold // for them
+
+	busy   atomic.Bool // part of a request has been read and it is not answered yet
+	linger atomic.Bool
+}
+
+// serve answers the requests of the connection until it ends.
+func (c *conn) serve() {
+	// The error is the client's: it has been answered, or it is gone.
+	_ = c.service.http.ServeConn(c)
+	c.hold.release(c.service.Server)
 }
 
 // Read also refuses what is not HTTP at the first byte, such as TLS, instead of
-// waiting for the rest of a header that never comes.
+// waiting for the rest of a header that never comes. A big p is memory that was
+// set aside for a body of declared length.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.service.draining() && !c.busy.Load() {
 		return 0, io.EOF
+	}
+	if len(p) > keptPerConn && !c.hold.extend(c.service.Server, c.received+len(p)) {
+		return 0, errHeld
 	}
 	n, err := c.Conn.Read(p)
 	switch {
@@ -48,6 +66,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	c.greeted = true
 	c.busy.Store(true)
+	if c.received += n; !c.hold.extend(c.service.Server, c.received) {
+		return 0, errHeld
+	}
 	return n, err
 }
 
@@ -63,6 +84,12 @@ func (c *conn) wake() {
 		// A connection that cannot take a deadline is closed and needs no waking.
 		_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
 	}
+}
+
+// answered notes that the request under way is done with.
+func (c *conn) answered() {
+	c.received = 0
+	c.hold.release(c.service.Server)
 }
 
 // abort ends the connection at once.
@@ -81,11 +108,17 @@ func (c *conn) answerAndLinger(writeTimeout time.Duration) {
 
 // Close lingers first where the last answer asked for it.
 func (c *conn) Close() error {
-	half, ok := c.Conn.(interface{ CloseWrite() error })
-	if ok && c.linger.Load() && half.CloseWrite() == nil &&
-		c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-		// However this ends, closing is what comes next.
-		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+	if c.linger.Load() {
+		lingerOn(c.Conn)
 	}
 	return c.Conn.Close()
+}
+
+// lingerOn lets the client read what was written last.
+func lingerOn(c net.Conn) {
+	half, ok := c.(interface{ CloseWrite() error })
+	if ok && half.CloseWrite() == nil && c.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+		// However this ends, closing is what comes next.
+		_, _ = io.CopyN(io.Discard, c, lingerBytes)
+	}
 }

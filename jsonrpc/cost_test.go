@@ -55,8 +55,8 @@ func TestPlainCallMakesNoGarbage(t *testing.T) {
 	if raceDetector {
 		t.Skip("pools keep nothing under the race detector")
 	}
-	handle := jsonrpc.HTTPHandler(constant{}, jsonrpc.Options{})
-	ctx := parsed(t, storageCall, "User-Agent: test", "Accept: */*", "Accept-Encoding: gzip, deflate")
+	handle := jsonrpc.HTTPHandler(constant{}, jsonrpc.Options{Gate: newRing(t), Headers: []string{"At-Least", "Wait"}})
+	ctx := parsed(t, storageCall, "User-Agent: test", "Accept: */*", "Accept-Encoding: gzip, deflate", "Authorization: Bearer "+goodKey, "At-Least: 5")
 	got := testing.AllocsPerRun(1000, func() {
 		handle(ctx)
 		ctx.Response.Reset()

@@ -15,6 +15,8 @@ const (
 	CodeInvalidParams    = -32602
 	CodeInternal         = -32603
 	CodeResponseTooLarge = -32003
+	CodeServerError      = -32000
+	CodeLimitExceeded    = -32005 // the same request may succeed later: clients retry
 )
 
 // An Error is a JSON-RPC error as the caller sees it. It is immutable once it
@@ -53,6 +55,13 @@ var (
 	errNonArray      = &Error{Code: CodeInvalidParams, Message: "non-array args"}
 	errTooLarge      = &Error{Code: CodeResponseTooLarge, Message: "response too large"}
 	errInternal      = &Error{Code: CodeInternal, Message: "internal error"}
+	errInFlight      = &Error{Code: CodeLimitExceeded, Message: "too many requests in flight"}
+	errRate          = &Error{Code: CodeLimitExceeded, Message: "more requests than the API key allows"}
+	errMemory        = &Error{Code: CodeLimitExceeded, Message: "too many long requests and answers at once"}
+
+	errNoNotifications = &Error{Code: CodeMethodNotFound, Message: "notifications not supported"}
+	errSubscriptions   = &Error{Code: CodeServerError, Message: "too many subscriptions"}
+	errNoSubscription  = &Error{Code: CodeServerError, Message: "subscription not found"}
 )
 
 // appendResponseHead appends a response up to the name of its outcome. A nil

@@ -6,14 +6,8 @@ import (
 	"bytes"
 	"context"
 	"runtime/debug"
-	"sync"
+	"time"
 )
-
-// limits bound what one request body may ask for.
-type limits struct {
-	batch    int // entries in a batch
-	response int // bytes of answer
-}
 
 // A form is what a request body turned out to be.
 type form int
@@ -29,21 +23,25 @@ const (
 // An exchange is one request body and its answer, whatever transport carries
 // them. It is used by one goroutine and reused for the next request.
 type exchange struct {
-	handler Handler
-	limits  limits
-	onPanic func(value any, stack []byte)
+	server *Server
+
+	header askedFields // of the request
+	ticket Ticket      // of its key; nil where everybody may ask
+	socket *socket     // what it came over; nil where nothing can be pushed
 
 	messages []message
-	firstID  []byte // of the first call in a huge batch; nil where none has one
-	full     bool   // the response limit was reached
-	out      []byte // the answer; empty where there is none to give
+	firstID  []byte        // of the first call in a huge batch; nil where none has one
+	full     bool          // the response limit was reached
+	refused  *Error        // what every call is answered with, nil where they are executed
+	wait     time.Duration // until the key may ask again, where that is why
+	out      []byte        // the answer; empty where there is none to give
 
 	stampName  string // header field of the session; empty for none
 	stampValue []byte
 
 	zipped  []byte // for the transport: out, compressed
 	sending bytes.Reader
-	pool    *sync.Pool
+	hold    hold // for out
 }
 
 // keptBytes and keptMessages are how much an exchange keeps for the next
@@ -55,8 +53,27 @@ const (
 
 // answer reads body and leaves the whole response in x.out. Nothing is left
 // where body holds notifications only. The body may be reused afterwards.
-func (x *exchange) answer(ctx context.Context, header Header, body []byte) {
-	switch x.read(body) {
+func (x *exchange) answer(ctx context.Context, body []byte) {
+	form := x.read(body)
+	x.charge()
+	x.frame(ctx, form)
+}
+
+// charge counts every entry of the body against the rate of its key.
+func (x *exchange) charge() {
+	if x.ticket == nil {
+		return
+	}
+	wait, ok := x.ticket.Take(max(1, len(x.messages)))
+	if !ok {
+		x.server.counts.refusedRate.Add(1)
+		x.refused, x.wait = errRate, max(wait, 1)
+	}
+}
+
+// frame appends the whole response.
+func (x *exchange) frame(ctx context.Context, form form) {
+	switch form {
 	case malformed:
 		x.out = appendErrorResponse(x.out, nil, errParse)
 	case emptyBatch:
@@ -66,10 +83,10 @@ func (x *exchange) answer(ctx context.Context, header Header, body []byte) {
 		x.out = appendErrorResponse(x.out, x.firstID, errBatchTooLarge)
 		x.out = append(x.out, ']')
 	case single:
-		x.run(ctx, header, nil)
+		x.run(ctx, nil)
 	case batch:
 		x.out = append(x.out, '[')
-		x.run(ctx, header, []byte{','})
+		x.run(ctx, []byte{','})
 		if len(x.out) == 1 {
 			x.out = x.out[:0]
 			return
@@ -107,7 +124,7 @@ func (x *exchange) readCarefully(body []byte) form {
 		if x.firstID == nil && m.isCall() {
 			x.firstID = m.id
 		}
-		if count++; count <= x.limits.batch {
+		if count++; count <= x.server.options.MaxBatch {
 			*x.add() = m
 		} else if x.firstID != nil {
 			break
@@ -116,7 +133,7 @@ func (x *exchange) readCarefully(body []byte) form {
 	switch {
 	case count == 0:
 		return emptyBatch
-	case count > x.limits.batch:
+	case count > x.server.options.MaxBatch:
 		return hugeBatch
 	}
 	return batch
@@ -129,11 +146,18 @@ func (x *exchange) add() *message {
 }
 
 // run answers the messages in one session, with separator after each answer.
-func (x *exchange) run(ctx context.Context, header Header, separator []byte) {
+func (x *exchange) run(ctx context.Context, separator []byte) {
 	var session Session
-	if x.hasCall() {
-		session = x.begin(ctx, header)
-		defer x.end(session)
+	if x.refused == nil && x.hasCall() {
+		s := x.server
+		if takeWithin(&s.counts.inFlight, 1, int64(s.options.MaxInFlight)) {
+			defer s.counts.inFlight.Add(-1)
+			session = x.begin(ctx)
+			defer x.end(session)
+		} else {
+			s.counts.refusedInFlight.Add(1)
+			x.refused = errInFlight
+		}
 	}
 	for i := range x.messages {
 		m := &x.messages[i]
@@ -158,6 +182,9 @@ func (x *exchange) hasCall() bool {
 func (x *exchange) respond(ctx context.Context, session Session, m *message) {
 	start := len(x.out)
 	err := m.fault
+	if err == nil {
+		err = x.refused
+	}
 	if err == nil && x.full {
 		err = errTooLarge
 	}
@@ -168,13 +195,26 @@ func (x *exchange) respond(ctx context.Context, session Session, m *message) {
 	}
 	if err == nil {
 		x.out = append(x.out, '}')
-		if x.full = len(x.out) > x.limits.response; x.full {
+		if x.full = len(x.out) > x.server.options.MaxResponse; x.full {
 			err = errTooLarge
+		} else if !x.hold.extend(x.server, x.size()) {
+			// The rest is not tried, and what was answered stays.
+			err, x.refused = errMemory, errMemory
+			x.out = bytes.Clone(x.out[:start])
 		}
 	}
 	if err != nil {
 		x.out = appendErrorResponse(x.out[:start], m.id, err)
 	}
+}
+
+// size is how much memory the answer takes that this exchange would not have
+// in any case: what is kept for the next one is nobody's in particular.
+func (x *exchange) size() int {
+	if cap(x.out) <= keptBytes {
+		return len(x.out)
+	}
+	return cap(x.out)
 }
 
 // call appends the bare result of m. A panic costs the caller this one answer.
@@ -186,13 +226,19 @@ func (x *exchange) call(ctx context.Context, session Session, m *message) (err *
 		}
 	}()
 	args, ok := m.arguments()
+	push := x.server.pushing.asks(m.method)
 	switch {
-	case !ok && !x.handler.Has(m.method):
+	case !ok && !push && !x.server.handler.Has(m.method):
 		return MethodNotFound(m.method)
 	case !ok:
 		return errNonArray
 	}
-	out, err := session.Call(ctx, x.out, m.method, args)
+	var out []byte
+	if push {
+		out, err = x.push(m.method, args)
+	} else {
+		out, err = session.Call(ctx, x.out, m.method, args)
+	}
 	if err != nil {
 		return err
 	}
@@ -204,14 +250,14 @@ func (x *exchange) call(ctx context.Context, session Session, m *message) (err *
 }
 
 // begin opens the session and keeps its stamp, which must outlive it.
-func (x *exchange) begin(ctx context.Context, header Header) (s Session) {
+func (x *exchange) begin(ctx context.Context) (s Session) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.panicked(p)
 			s = broken{}
 		}
 	}()
-	s = x.handler.Begin(ctx, header)
+	s = x.server.handler.Begin(ctx, &x.header)
 	if stamped, ok := s.(Stamped); ok {
 		name, value := stamped.Stamp()
 		x.stampName, x.stampValue = name, append(x.stampValue[:0], value...)
@@ -228,9 +274,11 @@ func (x *exchange) end(s Session) {
 	s.End()
 }
 
-func (x *exchange) panicked(value any) {
-	if x.onPanic != nil {
-		x.onPanic(value, debug.Stack())
+func (x *exchange) panicked(value any) { x.server.panicked(value) }
+
+func (s *Server) panicked(value any) {
+	if s.options.OnPanic != nil {
+		s.options.OnPanic(value, debug.Stack())
 	}
 }
 
@@ -259,10 +307,13 @@ func (x *exchange) release() {
 	}
 	x.out = reuse(x.out)
 	x.zipped = reuse(x.zipped)
-	x.full = false
+	x.full, x.refused, x.wait = false, nil, 0
+	x.header.forget()
+	x.ticket, x.socket = nil, nil
+	x.hold.release(x.server)
 	x.stampName, x.stampValue = "", x.stampValue[:0]
 	x.sending.Reset(nil)
-	x.pool.Put(x)
+	x.server.exchanges.Put(x)
 }
 
 func reuse(b []byte) []byte {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/valyala/fasthttp"
 )
@@ -17,25 +16,15 @@ const MaxDepth = maxDepth
 
 // Answer frames one body without a transport.
 func Answer(h Handler, o Options, body string) string {
-	o = o.withDefaults()
-	x := newTestExchange(h, o)
-	x.answer(context.Background(), nil, []byte(body))
+	x := NewServer(h, o).exchange()
+	x.answer(context.Background(), []byte(body))
 	return string(x.out)
-}
-
-func newTestExchange(h Handler, o Options) *exchange {
-	return &exchange{
-		handler: h,
-		limits:  limits{batch: o.MaxBatch, response: o.MaxResponse},
-		onPanic: o.OnPanic,
-		pool:    new(sync.Pool),
-	}
 }
 
 // A Reader reads bodies with either parser, reusing its memory.
 type Reader struct{ x *exchange }
 
-func NewReader() Reader { return Reader{newTestExchange(nil, Options{}.withDefaults())} }
+func NewReader() Reader { return Reader{NewServer(nil, Options{}).exchange()} }
 
 // Fast reports whether the fast parser takes body.
 func (r Reader) Fast(body []byte) bool {
@@ -53,8 +42,8 @@ func (r Reader) Careful(body []byte) {
 // Compare returns how the two parsers differ on body, empty where they agree
 // or the fast one declines.
 func Compare(body []byte, maxBatch int) string {
-	o := Options{MaxBatch: maxBatch}.withDefaults()
-	fast, careful := newTestExchange(nil, o), newTestExchange(nil, o)
+	s := NewServer(nil, Options{MaxBatch: maxBatch})
+	fast, careful := s.exchange(), s.exchange()
 	got, ok := fast.readFast(body)
 	if !ok {
 		return ""
@@ -77,7 +66,7 @@ func Compare(body []byte, maxBatch int) string {
 
 // HTTPHandler returns the part of a Server that answers a parsed request.
 func HTTPHandler(h Handler, o Options) fasthttp.RequestHandler {
-	return newService(h, o.withDefaults(), context.Background()).serveHTTP
+	return newService(NewServer(h, o), context.Background(), nil).serveHTTP
 }
 
 var AcceptsGzip = acceptsGzip
@@ -86,3 +75,6 @@ func HostAllowed(names []string, host string) bool { return newHosts(names).allo
 
 // AppendString turns text into a JSON string.
 var AppendString = appendString
+
+// WithDefaults returns o as a Server has it.
+func WithDefaults(o Options) Options { return o.withDefaults() }

@@ -13,7 +13,7 @@ func (x *exchange) readFast(body []byte) (form, bool) {
 		return single, p.message(x.add()) && p.atEnd()
 	}
 	p.pos++
-	for range x.limits.batch {
+	for range x.server.options.MaxBatch {
 		p.skipSpace()
 		if !p.message(x.add()) {
 			return malformed, false

@@ -2,7 +2,10 @@
 
 package jsonrpc
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // fields are the header fields of a request that the transport decides by,
 // taken from the header as it came over the wire: the HTTP library keeps only
@@ -19,6 +22,9 @@ type fields struct {
 	origin           field
 	preflightMethod  field
 	preflightHeaders field
+	authorization    field
+
+	asked [maxAsked]field // in the order of the names that were given
 
 	folded bool // a line continues the one before, which readers disagree on
 }
@@ -29,8 +35,13 @@ type field struct {
 	count int
 }
 
-// readFields reads the lines of a header. The result refers to raw.
-func readFields(raw []byte) (f fields) {
+// maxAsked is how many names the one pass over a header looks for on behalf of
+// the Handler.
+const maxAsked = 4
+
+// readFields reads the lines of a header, and notes those of the asked names,
+// which are in lower case. The result refers to raw.
+func readFields(raw []byte, asked []string) (f fields) {
 	for len(raw) > 0 {
 		var line []byte
 		if end := bytes.IndexByte(raw, '\n'); end >= 0 {
@@ -48,9 +59,30 @@ func readFields(raw []byte) (f fields) {
 		if known := f.named(line[:colon]); known != nil {
 			known.value = trim(line[colon+1:])
 			known.count++
+		} else if len(asked) > 0 {
+			f.note(asked, line[:colon], line[colon+1:])
 		}
 	}
 	return f
+}
+
+// note keeps the value of a field that the Handler asks for. Where it comes
+// twice both values are kept, with a comma between as HTTP has it, so that a
+// contradiction reaches the one who can tell.
+func (f *fields) note(asked []string, name, value []byte) {
+	for i, want := range asked {
+		if !equalFold(name, want) {
+			continue
+		}
+		if value = trim(value); value == nil {
+			value = []byte{} // given, and empty
+		}
+		if f.asked[i].count++; f.asked[i].count > 1 {
+			value = slices.Concat(f.asked[i].value, []byte(", "), value)
+		}
+		f.asked[i].value = value
+		return
+	}
 }
 
 // named returns the field for a name in any case, nil for one that does not
@@ -69,6 +101,8 @@ func (f *fields) named(name []byte) *field {
 		known, field = "connection", &f.connection
 	case 12:
 		known, field = "content-type", &f.contentType
+	case 13:
+		known, field = "authorization", &f.authorization
 	case 14:
 		known, field = "content-length", &f.contentLength
 	case 15:

@@ -15,7 +15,8 @@ type Handler interface {
 	// served gets a Session whose calls all say why. The header is valid until
 	// Begin returns.
 	//
-	// A body without a call, such as one that is not JSON, opens no Session.
+	// A body without a call, such as one that is not JSON, opens no Session, and
+	// neither does one that is over a limit.
 	Begin(ctx context.Context, header Header) Session
 }
 
@@ -41,9 +42,18 @@ type Stamped interface {
 	Stamp() (name string, value []byte)
 }
 
+// A Stamper is a Handler that has a header field for the responses that no
+// Session stands behind, too: refusals, health checks, nonsense (P7).
+type Stamper interface {
+	// AppendStamp returns the name of the field and its value, appended to
+	// dst. An empty name means that there is none now.
+	AppendStamp(dst []byte) (name string, value []byte)
+}
+
 // A Header holds the header fields of a request.
 type Header interface {
-	// Peek returns the value of a field, nil where it is absent. The value
-	// must not be modified.
+	// Peek returns the value of a field, nil where it is absent. Where one
+	// of Options.Headers came more than once, its values are joined by commas.
+	// The value must not be modified.
 	Peek(name string) []byte
 }

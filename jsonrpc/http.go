@@ -5,6 +5,7 @@ package jsonrpc
 import (
 	"errors"
 	"net"
+	"strconv"
 
 	"github.com/valyala/fasthttp"
 )
@@ -18,12 +19,20 @@ const keptPerConn = 64 << 10
 
 // serveHTTP answers one HTTP request.
 func (v *service) serveHTTP(ctx *fasthttp.RequestCtx) {
-	f := readFields(ctx.Request.Header.RawHeaders())
+	h := &ctx.Response.Header
+	f := readFields(ctx.Request.Header.RawHeaders(), v.asked)
+	readable := v.cors.mark(h, f.origin.value)
+	stamp := ""
 	if r := v.refuse(ctx, &f); r != nil {
-		v.cors.mark(&ctx.Response.Header, f.origin.value)
 		v.writeRefusal(ctx, r)
 	} else {
-		v.accepted(ctx, &f)
+		stamp = v.accepted(ctx, &f, readable)
+	}
+	if stamp == "" {
+		stamp = v.stamp(h)
+	}
+	if readable && stamp != "" {
+		h.Set("Access-Control-Expose-Headers", stamp)
 	}
 	if hasToken(f.connection.value, "close") || v.draining() {
 		ctx.SetConnectionClose()
@@ -33,35 +42,64 @@ func (v *service) serveHTTP(ctx *fasthttp.RequestCtx) {
 
 // accepted answers a request that was not refused. Beside calls these are
 // health checks and questions about the whole server, which get an empty 200.
-func (v *service) accepted(ctx *fasthttp.RequestCtx, f *fields) {
+// It returns the name of the session's stamp, empty where there is none.
+func (v *service) accepted(ctx *fasthttp.RequestCtx, f *fields, readable bool) (stamp string) {
 	switch {
 	case ctx.IsPost():
-		v.post(ctx, f)
+		return v.post(ctx, f)
 	case ctx.IsOptions() && f.preflightMethod.count > 0:
 		ctx.SetStatusCode(fasthttp.StatusNoContent)
-		v.cors.preflight(&ctx.Response.Header, f)
+		if readable {
+			v.cors.preflight(&ctx.Response.Header, f)
+		}
 	}
+	return ""
+}
+
+// stamp puts the stamp of now on a response that has none of a session.
+func (s *Server) stamp(h *fasthttp.ResponseHeader) (name string) {
+	if s.stamper == nil {
+		return ""
+	}
+	name, value := s.stamper.AppendStamp(nil)
+	if name != "" {
+		h.SetBytesV(name, value)
+	}
+	return name
 }
 
 // post answers a request body.
-func (v *service) post(ctx *fasthttp.RequestCtx, f *fields) {
+func (v *service) post(ctx *fasthttp.RequestCtx, f *fields) (stamp string) {
+	ticket, r := v.admit(&f.authorization, ctx.Request.Header.RequestURI())
+	if r != nil {
+		v.writeRefusal(ctx, r)
+		return ""
+	}
 	x := v.exchange()
-	x.answer(v.requests, &ctx.Request.Header, ctx.Request.Body())
+	x.ticket = ticket
+	x.header.take(v.Server, f, &ctx.Request.Header)
+	x.answer(v.requests, ctx.Request.Body())
 
 	h := &ctx.Response.Header
-	if x.stampName != "" {
-		h.SetBytesV(x.stampName, x.stampValue)
+	stamp = x.stampName
+	if stamp != "" {
+		h.SetBytesV(stamp, x.stampValue)
 	}
-	if v.cors.mark(h, f.origin.value) && x.stampName != "" {
-		h.Set("Access-Control-Expose-Headers", x.stampName)
+	if x.wait > 0 {
+		ctx.SetStatusCode(fasthttp.StatusTooManyRequests)
+		h.Set("Retry-After", strconv.Itoa(retrySeconds(x.wait)))
+		if len(x.out) == 0 {
+			x.out = appendErrorResponse(x.out, nil, errRate) // a 429 has a body
+		}
 	}
 	if len(x.out) == 0 {
 		ctx.SetStatusCode(fasthttp.StatusNoContent)
 		x.release()
-		return
+		return stamp
 	}
 	ctx.SetContentType(contentType)
 	v.send(ctx, x, v.encode(h, x, f))
+	return stamp
 }
 
 // encode returns the answer of x as it goes over the wire. Identity is always
@@ -116,7 +154,13 @@ func (v *service) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConf
 			h.Set(fasthttp.HeaderExpect, "100-continue")
 		}
 	}
-	return fasthttp.RequestConfig{ReadTimeout: v.options.BodyTimeout}
+	c := fasthttp.RequestConfig{ReadTimeout: v.options.BodyTimeout}
+	// Memory for a declared length is set aside as a whole, before the first
+	// byte of the body comes; where there is no room for it, it must not be.
+	if length := h.ContentLength(); length > keptPerConn && v.counts.held.Load()+int64(length) > int64(v.options.MaxHeld) {
+		c.MaxRequestBodySize = 1
+	}
+	return c
 }
 
 // unreadable answers a request that could not be read.
@@ -126,25 +170,27 @@ func (v *service) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	var headerTooBig *fasthttp.ErrSmallBuffer
 	var network net.Error
 	switch {
+	case errors.Is(err, errHeld):
+		r = refuseMemory
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		r = refuseSize
+		if length := ctx.Request.Header.ContentLength(); 0 < length && length <= v.options.MaxBody {
+			r = refuseMemory // as headerReceived decided
+			v.counts.refusedMemory.Add(1)
+		}
 	case errors.As(err, &headerTooBig):
 		r = refuseHeaderSize
 	case errors.As(err, &network) && network.Timeout():
 		r = refuseSlowness
 	}
 	v.writeRefusal(ctx, r)
+	v.stamp(&ctx.Response.Header)
 }
 
 // exchange takes a fresh exchange from the pool.
-func (v *service) exchange() *exchange {
-	if x, ok := v.exchanges.Get().(*exchange); ok {
+func (s *Server) exchange() *exchange {
+	if x, ok := s.exchanges.Get().(*exchange); ok {
 		return x
 	}
-	return &exchange{
-		handler: v.handler,
-		limits:  limits{batch: v.options.MaxBatch, response: v.options.MaxResponse},
-		onPanic: v.options.OnPanic,
-		pool:    &v.exchanges,
-	}
+	return &exchange{server: s}
 }

@@ -13,23 +13,39 @@ type refusal struct {
 	status int
 	reason string
 	close  bool // what follows on the connection, if anything, is not a request
+	later  bool // the same request may be taken later
+}
+
+// body is what a refused client reads.
+func (r *refusal) body() []byte {
+	code := CodeInvalidRequest
+	if r.later {
+		code = CodeLimitExceeded
+	}
+	return appendErrorResponse(nil, nil, &Error{Code: code, Message: r.reason})
 }
 
 var (
-	refuseVersion     = &refusal{fasthttp.StatusHTTPVersionNotSupported, "only HTTP/1.1 and HTTP/1.0 are served", true}
-	refuseFraming     = &refusal{fasthttp.StatusBadRequest, "ambiguous length of the request body", true}
-	refuseFolding     = &refusal{fasthttp.StatusBadRequest, "folded header line", true}
-	refuseExpectation = &refusal{fasthttp.StatusExpectationFailed, "only 100-continue can be expected", false}
-	refuseHost        = &refusal{fasthttp.StatusForbidden, "host not allowed", false}
-	refusePath        = &refusal{fasthttp.StatusNotFound, "not found: requests go to /", false}
-	refuseWebSocket   = &refusal{fasthttp.StatusBadRequest, "WebSocket is not served on this port", false}
-	refuseMethod      = &refusal{fasthttp.StatusMethodNotAllowed, "method not allowed: use POST", false}
-	refuseType        = &refusal{fasthttp.StatusUnsupportedMediaType, "content type must be application/json", false}
-	refuseEncoding    = &refusal{fasthttp.StatusUnsupportedMediaType, "request bodies must not be encoded", false}
-	refuseSize        = &refusal{fasthttp.StatusRequestEntityTooLarge, "request body too large", true}
-	refuseHeaderSize  = &refusal{fasthttp.StatusRequestHeaderFieldsTooLarge, "request header too large", true}
-	refuseSlowness    = &refusal{fasthttp.StatusRequestTimeout, "request took too long to arrive", true}
-	refuseNonsense    = &refusal{fasthttp.StatusBadRequest, "not a valid HTTP request", true}
+	refuseVersion     = &refusal{fasthttp.StatusHTTPVersionNotSupported, "only HTTP/1.1 and HTTP/1.0 are served", true, false}
+	refuseFraming     = &refusal{fasthttp.StatusBadRequest, "ambiguous length of the request body", true, false}
+	refuseFolding     = &refusal{fasthttp.StatusBadRequest, "folded header line", true, false}
+	refuseExpectation = &refusal{fasthttp.StatusExpectationFailed, "only 100-continue can be expected", false, false}
+	refuseHost        = &refusal{fasthttp.StatusForbidden, "host not allowed", false, false}
+	refusePath        = &refusal{fasthttp.StatusNotFound, "not found: requests go to /", false, false}
+	refuseWebSocket   = &refusal{fasthttp.StatusBadRequest, "WebSocket is not served on this port", false, false}
+	refuseMethod      = &refusal{fasthttp.StatusMethodNotAllowed, "method not allowed: use POST", false, false}
+	refuseType        = &refusal{fasthttp.StatusUnsupportedMediaType, "content type must be application/json", false, false}
+	refuseEncoding    = &refusal{fasthttp.StatusUnsupportedMediaType, "request bodies must not be encoded", false, false}
+	refuseSize        = &refusal{fasthttp.StatusRequestEntityTooLarge, "request body too large", true, false}
+	refuseHeaderSize  = &refusal{fasthttp.StatusRequestHeaderFieldsTooLarge, "request header too large", true, false}
+	refuseSlowness    = &refusal{fasthttp.StatusRequestTimeout, "request took too long to arrive", true, false}
+	refuseUpgrade     = &refusal{fasthttp.StatusUpgradeRequired, "this port speaks WebSocket: ask for an upgrade", true, false}
+	refuseOrigin      = &refusal{fasthttp.StatusForbidden, "origin not allowed", true, false}
+	refuseNoKey       = &refusal{fasthttp.StatusUnauthorized, "API key required", false, false}
+	refuseKey         = &refusal{fasthttp.StatusUnauthorized, "unknown API key", false, false}
+	refuseMemory      = &refusal{fasthttp.StatusServiceUnavailable, errMemory.Message, true, true}
+	refuseCrowd       = &refusal{fasthttp.StatusServiceUnavailable, "too many connections", true, false}
+	refuseNonsense    = &refusal{fasthttp.StatusBadRequest, "not a valid HTTP request", true, false}
 )
 
 // refuse decides whether a request is one that this transport carries, nil if
@@ -57,7 +73,7 @@ func (v *service) refuse(ctx *fasthttp.RequestCtx, f *fields) *refusal {
 		switch path := uri.PathOriginal(); {
 		case target[0] != '/' && !v.hosts.allow(uri.Host()):
 			return refuseHost
-		case string(path) != "/" && len(path) > 0:
+		case string(path) != "/" && len(path) > 0 && (v.options.Gate == nil || target[0] != '/' || !isKeyPath(path)):
 			return refusePath
 		}
 	}
@@ -104,5 +120,8 @@ func (v *service) writeRefusal(ctx *fasthttp.RequestCtx, r *refusal) {
 			c.answerAndLinger(v.options.WriteTimeout)
 		}
 	}
-	ctx.SetBody(appendErrorResponse(nil, nil, &Error{Code: CodeInvalidRequest, Message: r.reason}))
+	if r.status == fasthttp.StatusUnauthorized {
+		ctx.Response.Header.Set("WWW-Authenticate", "Bearer")
+	}
+	ctx.SetBody(r.body())
 }

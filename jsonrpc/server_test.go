@@ -80,7 +80,7 @@ func TestShutdownCutsOffWhatTakesTooLong(t *testing.T) {
 	c.send(post(call("1", "block", "[]")))
 	<-h.began
 	r.stop()
-	if err := r.wait(t); err == nil || !strings.Contains(err.Error(), "1 connections cut off") {
+	if err := r.wait(t); !errors.Is(err, jsonrpc.ErrCutOff) || !strings.Contains(err.Error(), " 1 connections") {
 		t.Errorf("Serve: got %v, want one connection cut off", err)
 	}
 	if _, err := c.r.ReadByte(); err == nil {

@@ -16,38 +16,37 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// headerBytes is the buffer that each connection reads through, and so the
-// largest header that is accepted.
-const headerBytes = 32 << 10
+// A peer is the other end of one connection.
+type peer interface {
+	// serve answers until the connection ends, and ends it.
+	serve()
 
-// A service is one run of Server.Serve: its connections and what they share.
+	// wake ends the connection where nothing is under way on it. It does not
+	// wait.
+	wake()
+
+	// abort ends the connection at once.
+	abort()
+}
+
+// A service is one run of Server.Serve or Server.ServeWebSocket: its
+// connections and what they share.
 type service struct {
-	handler  Handler
-	options  Options
+	*Server
 	requests context.Context // of every request; shared, since one each would be garbage
-
-	hosts     hosts
-	cors      cors
-	zipper    zipper
-	exchanges sync.Pool // of *exchange
-	http      *fasthttp.Server
+	open     func(*service, net.Conn) peer
+	http     *fasthttp.Server
 
 	stopping atomic.Bool
 	serving  sync.WaitGroup // one per connection
 
 	mu    sync.Mutex
-	conns map[*conn]struct{} // guarded by mu
+	peers map[peer]struct{} // guarded by mu
 }
 
-func newService(h Handler, o Options, requests context.Context) *service {
-	v := &service{
-		handler:  h,
-		options:  o,
-		requests: requests,
-		hosts:    newHosts(o.AllowedHosts),
-		cors:     newCORS(o.CORSOrigins),
-		conns:    make(map[*conn]struct{}),
-	}
+func newService(s *Server, requests context.Context, open func(*service, net.Conn) peer) *service {
+	v := &service{Server: s, requests: requests, open: open, peers: make(map[peer]struct{})}
+	o := s.options
 	v.http = &fasthttp.Server{
 		Handler:        v.serveHTTP,
 		ErrorHandler:   v.unreadable,
@@ -56,7 +55,7 @@ func newService(h Handler, o Options, requests context.Context) *service {
 		Logger:         log.New(io.Discard, "", 0),
 
 		Concurrency:        o.MaxConnections,
-		ReadBufferSize:     headerBytes,
+		ReadBufferSize:     o.MaxHeader,
 		MaxRequestBodySize: o.MaxBody,
 		ReadTimeout:        o.HeaderTimeout, // headerReceived gives the body its own
 		WriteTimeout:       o.WriteTimeout,
@@ -88,7 +87,7 @@ func (v *service) accept(ctx context.Context, l net.Listener) error {
 		switch {
 		case err == nil:
 			pause = 0
-			v.serve(&conn{Conn: c, service: v})
+			v.serve(c)
 		case v.draining():
 			return nil
 		case !isTemporary(err):
@@ -113,49 +112,50 @@ func isTemporary(err error) bool {
 }
 
 // serve runs c in a goroutine of its own, or turns it away.
-func (v *service) serve(c *conn) {
-	v.mu.Lock()
-	full := len(v.conns) >= v.options.MaxConnections
-	if !full {
-		v.conns[c] = struct{}{}
-	}
-	v.mu.Unlock()
-	if full {
-		turnAway(c.Conn)
+func (v *service) serve(c net.Conn) {
+	if !takeWithin(&v.counts.connections, 1, int64(v.options.MaxConnections)) {
+		v.counts.refusedConnections.Add(1)
+		v.turnAway(c)
 		return
 	}
+	p := v.open(v, c)
+	v.mu.Lock()
+	v.peers[p] = struct{}{}
+	v.mu.Unlock()
 	v.serving.Go(func() {
-		// The error is the client's: it has been answered, or it is gone.
-		_ = v.http.ServeConn(c)
+		p.serve()
 		v.mu.Lock()
-		delete(v.conns, c)
+		delete(v.peers, p)
 		v.mu.Unlock()
+		v.counts.connections.Add(-1)
 	})
 }
 
 // turnAway says that there are too many connections. It does so without
 // waiting, so the client may see a reset instead.
-func turnAway(c net.Conn) {
-	body := appendErrorResponse(nil, nil, &Error{Code: CodeInvalidRequest, Message: "too many connections"})
+func (v *service) turnAway(c net.Conn) {
 	if c.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
 		// Best effort, as the closing below is.
-		_, _ = fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-			contentType, len(body), body)
+		_, _ = c.Write(v.refusalResponse(refuseCrowd))
 	}
 	_ = c.Close() // nothing is under way on it
 }
 
 // stateChanged notes when a connection has answered what it read.
 func (v *service) stateChanged(nc net.Conn, state fasthttp.ConnState) {
-	if c, ok := nc.(*conn); ok && (state == fasthttp.StateIdle || state == fasthttp.StateActive && c.greeted) {
+	c, ok := nc.(*conn)
+	if ok && (state == fasthttp.StateIdle || state == fasthttp.StateActive && c.greeted) {
 		c.busy.Store(state == fasthttp.StateActive)
+	}
+	if ok && state == fasthttp.StateIdle {
+		c.answered()
 	}
 }
 
 // drain waits for all connections to end and returns how many it had to cut
 // off when its patience ended. It then gives up on their requests.
 func (v *service) drain(giveUp func()) (cut int) {
-	v.each((*conn).wake)
+	v.each(peer.wake)
 	ended := make(chan struct{})
 	go func() {
 		v.serving.Wait()
@@ -169,17 +169,17 @@ func (v *service) drain(giveUp func()) (cut int) {
 	case <-patience.C:
 	}
 	// In this order a request that ends because of giveUp is one that was cut.
-	cut = v.each((*conn).abort)
+	cut = v.each(peer.abort)
 	giveUp()
 	<-ended
 	return cut
 }
 
-func (v *service) each(do func(*conn)) int {
+func (v *service) each(do func(peer)) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for c := range v.conns {
-		do(c)
+	for p := range v.peers {
+		do(p)
 	}
-	return len(v.conns)
+	return len(v.peers)
 }

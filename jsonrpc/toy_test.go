@@ -36,7 +36,11 @@ func (t *toy) Begin(_ context.Context, header jsonrpc.Header) jsonrpc.Session {
 		t.began <- struct{}{}
 	}
 	if t.at != nil {
-		t.at <- string(header.Peek("At-Least"))
+		value := header.Peek("At-Least")
+		if value == nil {
+			value = []byte("absent")
+		}
+		t.at <- string(value)
 	}
 	return t
 }
@@ -88,21 +92,29 @@ func call(id, name, params string) string {
 
 // A running server of a test.
 type running struct {
-	addr  string
-	stop  context.CancelFunc
-	ended chan error
+	server *jsonrpc.Server
+	addr   string
+	stop   context.CancelFunc
+	ended  chan error
 }
 
-// start serves h on a free port until the test ends.
+// start serves h over HTTP on a free port until the test ends.
 func start(t testing.TB, h jsonrpc.Handler, o jsonrpc.Options) *running {
+	t.Helper()
+	s := jsonrpc.NewServer(h, o)
+	return run(t, s, s.Serve)
+}
+
+// run serves with a method of s on a free port until the test ends.
+func run(t testing.TB, s *jsonrpc.Server, serve func(context.Context, net.Listener) error) *running {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{addr: l.Addr().String(), stop: cancel, ended: make(chan error, 1)}
-	go func() { r.ended <- jsonrpc.NewServer(h, o).Serve(ctx, l); close(r.ended) }()
+	r := &running{server: s, addr: l.Addr().String(), stop: cancel, ended: make(chan error, 1)}
+	go func() { r.ended <- serve(ctx, l); close(r.ended) }()
 	t.Cleanup(func() {
 		cancel()
 		select {
