@@ -36,6 +36,7 @@ var allowed = map[string]string{
 	"pending":             "chain flashblock",
 	"devchain":            "chain evm",
 	"head":                "chain",
+	"watch":               "chain",
 	"ethapi":              "chain jsonrpc",
 	"importer":            "chain evm",
 	"node":                "archive chain devchain ethapi evm flashblock flashblock/feed head importer jsonrpc merkle pending",
