@@ -6,7 +6,7 @@ BUILD       := build
 FUZZTIME    ?= 30000x
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint race fuzz bench bench-smoke memory latency e2e e2e-geth e2e-kill e2e-clients check clean
+.PHONY: build test lint race fuzz bench bench-smoke memory latency hostile e2e e2e-geth e2e-kill e2e-clients check clean
 
 build:
 	$(GO) build -o $(BUILD)/glimpse ./cmd/glimpse
@@ -39,11 +39,11 @@ fuzz:
 
 # The figures of docs/performance.md. The generated stores are big; see there.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem -count 6 -timeout 60m ./archive ./evm ./jsonrpc ./pending
+	$(GO) test -run '^$$' -bench . -benchmem -count 6 -timeout 60m ./archive ./evm ./jsonrpc ./ops ./pending
 
 # Each benchmark once, so that they cannot rot.
 bench-smoke:
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./archive ./evm ./jsonrpc ./pending
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./archive ./evm ./jsonrpc ./ops ./pending
 
 # Resident memory of serve on a store of three million slots.
 memory:
@@ -52,6 +52,12 @@ memory:
 # From an accepted transaction to its effect on pending, 200 of them.
 latency:
 	GLIMPSE_LATENCY_SENDS=200 $(GO) test -run '^TestPreconfirmationLatency$$' -v -count 1 -timeout 30m ./test
+
+# Clients that mean harm, with ten thousand connections where they count: what
+# honest reads take meanwhile, and how much memory is resident.
+hostile:
+	GLIMPSE_HOSTILE_CONNECTIONS=10000 $(GO) test -run '^TestHostileClients$$' -v -count 1 -timeout 30m ./test
+	GLIMPSE_HOSTILE=1 $(GO) test -run '^TestHostileClients$$' -v -count 1 -timeout 30m ./jsonrpc
 
 e2e: e2e-geth e2e-kill e2e-clients
 

@@ -37,9 +37,10 @@ var allowed = map[string]string{
 	"devchain":            "chain evm",
 	"head":                "chain",
 	"watch":               "chain",
-	"ethapi":              "chain jsonrpc",
+	"ops":                 "chain",
+	"ethapi":              "chain jsonrpc watch",
 	"importer":            "chain evm",
-	"node":                "archive chain devchain ethapi evm flashblock flashblock/feed head importer jsonrpc merkle pending",
+	"node":                "apikey archive chain devchain ethapi evm flashblock flashblock/feed head importer jsonrpc merkle ops pending watch",
 	"cmd/glimpse":         "node",
 	"internal/chaingen":   "chain evm",
 	"internal/memview":    "chain",
@@ -58,6 +59,8 @@ var confined = map[string]string{
 	"github.com/coder/websocket":                 "flashblock/feed jsonrpc",
 	"github.com/andybalholm/brotli":              "flashblock",
 	"github.com/urfave/cli/v3":                   "cmd/glimpse",
+	"github.com/BurntSushi/toml":                 "cmd/glimpse",
+	"github.com/prometheus/client_golang":        "ops",
 }
 
 type listed struct {

@@ -11,19 +11,6 @@ import (
 	"glimpse/chain"
 )
 
-// A SlotVersion is a value of a slot and the block from which it had it.
-type SlotVersion struct {
-	Block chain.Number
-	Value chain.Value
-}
-
-// A CodeVersion is the hash of an account's code, zero for none, and the block
-// from which it had it.
-type CodeVersion struct {
-	Block chain.Number
-	Hash  chain.Hash
-}
-
 // SlotHistory returns the values that a slot had from block from to block to,
 // oldest first. The first is the value in force at from, with from as its
 // block; each other one differs from the one before it. A wipe is a change to
@@ -32,7 +19,7 @@ type CodeVersion struct {
 // value again first.
 //
 // The error is a *chain.Miss where a block of the range has no state here.
-func (r *Reader) SlotHistory(a chain.Address, s chain.Slot, from, to chain.Number, limit int) (versions []SlotVersion, more bool, err error) {
+func (r *Reader) SlotHistory(a chain.Address, s chain.Slot, from, to chain.Number, limit int) (versions []chain.SlotVersion, more bool, err error) {
 	v, err := r.historyView(from, to)
 	if err != nil {
 		return nil, false, err
@@ -41,7 +28,7 @@ func (r *Reader) SlotHistory(a chain.Address, s chain.Slot, from, to chain.Numbe
 	if err != nil {
 		return nil, false, err
 	}
-	versions = []SlotVersion{{from, value}}
+	versions = []chain.SlotVersion{{Block: from, Value: value}}
 	h, err := r.slotChanges(a, s, from, to)
 	if err != nil {
 		return nil, false, fmt.Errorf("read history of slot %s of %s: %w", s, a, err)
@@ -53,7 +40,7 @@ func (r *Reader) SlotHistory(a chain.Address, s chain.Slot, from, to chain.Numbe
 		if more = len(versions) >= limit; more {
 			break
 		}
-		versions = append(versions, SlotVersion{h.block, h.value})
+		versions = append(versions, chain.SlotVersion{Block: h.block, Value: h.value})
 	}
 	if err := h.close(); err != nil {
 		return nil, false, fmt.Errorf("read history of slot %s of %s: %w", s, a, err)
@@ -64,7 +51,7 @@ func (r *Reader) SlotHistory(a chain.Address, s chain.Slot, from, to chain.Numbe
 // CodeHistory returns the codes that an account had from block from to block
 // to, in the manner of SlotHistory. Its work is in proportion to the changes of
 // the account, not only of its code.
-func (r *Reader) CodeHistory(a chain.Address, from, to chain.Number, limit int) (versions []CodeVersion, more bool, err error) {
+func (r *Reader) CodeHistory(a chain.Address, from, to chain.Number, limit int) (versions []chain.CodeVersion, more bool, err error) {
 	v, err := r.historyView(from, to)
 	if err != nil {
 		return nil, false, err
@@ -73,7 +60,7 @@ func (r *Reader) CodeHistory(a chain.Address, from, to chain.Number, limit int) 
 	if err != nil {
 		return nil, false, err
 	}
-	versions = []CodeVersion{{from, account.CodeHash}}
+	versions = []chain.CodeVersion{{Block: from, Hash: account.CodeHash}}
 	iter, err := r.versions(appendAccountStem(nil, spaceAccount, a), from, to)
 	if err != nil {
 		return nil, false, fmt.Errorf("read history of %s: %w", a, err)
@@ -90,7 +77,7 @@ func (r *Reader) CodeHistory(a chain.Address, from, to chain.Number, limit int) 
 		if more = len(versions) >= limit; more {
 			break
 		}
-		versions = append(versions, CodeVersion{iter.block, account.CodeHash})
+		versions = append(versions, chain.CodeVersion{Block: iter.block, Hash: account.CodeHash})
 	}
 	if err := iter.close(); err != nil {
 		return nil, false, fmt.Errorf("read history of %s: %w", a, err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"glimpse/archive"
 	"glimpse/chain"
 )
 
@@ -112,7 +111,7 @@ func TestSlotHistoryShowsWipesAsZero(t *testing.T) {
 	s.commit(wipeAndWrite(alice, slot1, 5)) // 5: wiped and the same again
 	s.commit(wipeAndWrite(alice, slot1, 6)) // 6
 	got, more, err := s.reader().SlotHistory(alice, slot1, 0, 6, 10)
-	want := []archive.SlotVersion{
+	want := []chain.SlotVersion{
 		{Block: 0},
 		{Block: 1, Value: chain.Value{31: 5}},
 		{Block: 2},

@@ -16,9 +16,10 @@ func TestStorageReadDoesNotAllocate(t *testing.T) {
 	api := newAPI(new(fake), nil)
 	params := jsonrpc.Value(`["` + contract + `","0x7","latest"]`)
 	method, dst := []byte("eth_getStorageAt"), make([]byte, 0, 256)
+	var noFields jsonrpc.Header = header{}
 	allocs := testing.AllocsPerRun(100, func() {
 		values, _ := params.Elements()
-		s := api.Begin(t.Context(), nil)
+		s := api.Begin(t.Context(), noFields)
 		if _, err := s.Call(t.Context(), dst, method, values); err != nil {
 			t.Fatal(err)
 		}

@@ -3,11 +3,12 @@
 package ethapi
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
-	"maps"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ethereum/go-ethereum/params"
 
@@ -17,8 +18,16 @@ import (
 
 // A Snapshot is what one request is answered from. It never changes.
 type Snapshot interface {
+	// Stamp is the name of the snapshot, for the header of the response (P7). It
+	// is good for ever.
+	Stamp() []byte
+
 	Latest() chain.Ref
 	Oldest() chain.Number // the lowest block with state
+
+	// Safe and Finalized report false while no such block is known.
+	Safe() (chain.Ref, bool)
+	Finalized() (chain.Ref, bool)
 
 	// View returns the state of a block, Locate its height. Where there is no
 	// such block they return a *chain.Miss, or chain.ErrNoTag for a tag that no
@@ -26,7 +35,8 @@ type Snapshot interface {
 	View(chain.Selector) (chain.View, error)
 	Locate(chain.Selector) (chain.Number, error)
 
-	// Header and Body return the RLP of a block that Locate found.
+	// Hash returns the hash of a block that Locate found, Header and Body its RLP.
+	Hash(chain.Number) (chain.Hash, error)
 	Header(chain.Number) ([]byte, error)
 	Body(chain.Number) ([]byte, error)
 
@@ -42,11 +52,31 @@ type Snapshot interface {
 	Pending() (*chain.Preconfirmed, bool)
 	PendingTransaction(chain.Hash) (block *chain.Preconfirmed, index int, ok bool)
 
+	Histories
 	Release()
 }
 
-// Config is what an API is made from. All of it is required but Sequencer, Dev
-// and Feed, without which their methods do not exist.
+// Histories are how state changed, and what there is of it. Where there is no
+// state of a block they return a *chain.Miss.
+type Histories interface {
+	// Diff returns what a sealed block changed, PendingDiff all that is
+	// pre-confirmed on the latest one; false where nothing is.
+	Diff(chain.Number) (*chain.Diff, error)
+	PendingDiff() (*chain.Diff, bool)
+
+	// SlotHistory and CodeHistory return up to limit values from one sealed
+	// block to another, oldest first. The first is the one in force at from, and
+	// each other one differs from the one before it. More says that there are
+	// later ones, which a call from the block of the last continues with.
+	SlotHistory(a chain.Address, k chain.Slot, from, to chain.Number, limit int) (versions []chain.SlotVersion, more bool, err error)
+	CodeHistory(a chain.Address, from, to chain.Number, limit int) (versions []chain.CodeVersion, more bool, err error)
+
+	// Slots returns up to limit slots that are not zero, in order, beginning
+	// after the slot after where that is not nil.
+	Slots(sel chain.Selector, a chain.Address, after *chain.Slot, limit int) (slots []chain.SlotDiff, more bool, err error)
+}
+
+// Config is what an API is made from. Of its first part all is required.
 type Config struct {
 	ChainID uint64
 	Chain   *params.ChainConfig // not modified
@@ -55,6 +85,26 @@ type Config struct {
 	Acquire func() Snapshot
 	Log     *slog.Logger // of failures whose cause callers are not told
 
+	// AcquireAtLeast is Acquire of a snapshot that has reached progress, or a
+	// *chain.Miss when ctx ends before there is one. Nil means that nobody waits:
+	// a caller that wants a newer snapshot than the current is told not-yet.
+	AcquireAtLeast func(ctx context.Context, progress chain.Progress) (Snapshot, error)
+	MaxWait        time.Duration // for a request; 0 means 5 s, less that nobody waits
+	MaxWaiting     int           // requests at once; 0 means 1024, and those over it do not wait
+
+	// Status tells what glimpse_status says beside what is in the snapshot. Nil
+	// is a node of which nothing more is known.
+	Status func() NodeStatus
+
+	// Observer counts calls; nil means that nobody does. Calls that take Slow or
+	// longer are logged; 0 means none.
+	Observer Observer
+	Slow     time.Duration
+
+	Timeout  time.Duration // of all calls of a request; 0 means 30 s
+	MaxCalls int           // that execute or search at once; 0 means all cores but one
+
+	// Without these their methods do not exist.
 	Sequencer Sequencer
 	Dev       Dev
 	Feed      Feed // of Dev
@@ -63,26 +113,60 @@ type Config struct {
 // An API is the jsonrpc.Handler of the node.
 type API struct {
 	config   Config
-	methods  map[string]method
+	methods  map[string]*namedMethod
+	unknown  *namedMethod                 // for all that do not exist; it cannot be run
+	calls    chan struct{}                // holds one for each costly call that runs
+	queued   atomic.Int64                 // costly calls that wait for their turn
 	tip      atomic.Pointer[suggestedTip] // of the last head it was asked for
 	sessions sync.Pool
+	waiting  atomic.Int64 // requests that wait for a snapshot
 }
 
 // New returns an API.
 func New(c Config) *API {
-	a := &API{config: c, methods: maps.Clone(reading)}
+	c = c.withDefaults()
+	a := &API{config: c, methods: make(map[string]*namedMethod), calls: make(chan struct{}, c.MaxCalls)}
+	a.unknown = &namedMethod{name: "unknown", observer: c.Observer.Method("")}
+	a.add(reading)
 	if c.Sequencer != nil {
-		maps.Copy(a.methods, sequencing)
+		a.add(sequencing)
 	}
 	if c.Dev != nil {
-		maps.Copy(a.methods, misbehaving)
+		a.add(misbehaving)
 	}
 	a.sessions.New = func() any { return &session{api: a} }
 	return a
 }
 
+func (c Config) withDefaults() Config {
+	c.MaxWait = cmp.Or(c.MaxWait, 5*time.Second)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 1024)
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.MaxCalls = cmp.Or(c.MaxCalls, defaultCalls())
+	if c.Observer == nil {
+		c.Observer = blind{}
+	}
+	return c
+}
+
+func (a *API) add(methods map[string]method) {
+	for name, run := range methods {
+		a.methods[name] = &namedMethod{name: name, run: run, observer: a.config.Observer.Method(name)}
+	}
+}
+
+// Waiting returns how many requests wait for a snapshot.
+func (a *API) Waiting() int { return int(a.waiting.Load()) }
+
 // A method appends its result to dst.
 type method func(s *session, dst []byte, args *arguments) ([]byte, error)
+
+// A namedMethod is a method and who counts its calls.
+type namedMethod struct {
+	name     string
+	run      method
+	observer CallObserver
+}
 
 // reading are the methods that every API has.
 var reading = map[string]method{
@@ -116,44 +200,75 @@ var reading = map[string]method{
 	"eth_capabilities":                        capabilities,
 	"net_version":                             netVersion,
 	"web3_clientVersion":                      clientVersion,
+	"glimpse_getStorageHistory":               bounded(getStorageHistory),
+	"glimpse_getCodeHistory":                  bounded(getCodeHistory),
+	"glimpse_listStorage":                     bounded(listStorage),
+	"glimpse_getStateDiff":                    bounded(getStateDiff),
+	"glimpse_status":                          status,
 }
 
 // Has implements jsonrpc.Handler.
 func (a *API) Has(name []byte) bool { return a.methods[string(name)] != nil }
 
 // Begin implements jsonrpc.Handler: it takes the snapshot that the whole
-// request is answered from.
-func (a *API) Begin(context.Context, jsonrpc.Header) jsonrpc.Session {
+// request is answered from, and waits for it where the header asks for that. Its
+// time begins when it has it.
+func (a *API) Begin(ctx context.Context, header jsonrpc.Header) jsonrpc.Session {
 	s := a.sessions.Get().(*session)
-	s.Snapshot = a.config.Acquire()
+	s.Snapshot, s.fault = a.acquire(ctx, header)
+	s.clock = time.Now()
+	s.yielded = s.clock
+	s.deadline = s.clock.Add(a.config.Timeout)
 	return s
 }
 
 // A session answers one request.
 type session struct {
-	Snapshot
-	api  *API
-	ctx  context.Context // of the call under way
-	args arguments       // here and not in Call, where passing its address on would allocate it
+	Snapshot // nil where fault says that there is none
+	api      *API
+	fault    error           // why no call of this request can be answered
+	clock    time.Time       // when the call under way began
+	yielded  time.Time       // when other requests could last go first
+	deadline time.Time       // of the request
+	ctx      context.Context // of the call under way
+	args     arguments       // here and not in Call, where passing its address on would allocate it
 }
 
 // Call implements jsonrpc.Session.
 func (s *session) Call(ctx context.Context, dst []byte, name []byte, params jsonrpc.Values) ([]byte, *jsonrpc.Error) {
-	run := s.api.methods[string(name)]
-	if run == nil {
-		return dst, jsonrpc.MethodNotFound(name)
-	}
+	m := s.api.methods[string(name)]
 	s.ctx, s.args = ctx, arguments{rest: params}
-	out, err := run(s, dst, &s.args)
-	if err != nil {
-		return dst, s.api.wireError(string(name), err)
+	if m == nil {
+		failed := jsonrpc.MethodNotFound(name)
+		s.observe(s.api.unknown, failed)
+		return dst, failed
 	}
+	out, err := s.run(m, dst)
+	if err != nil {
+		failed := s.api.wireError(m.name, err)
+		s.observe(m, failed)
+		return dst, failed
+	}
+	s.observe(m, nil)
 	return out, nil
+}
+
+// run answers a call, unless none of the request can be answered any more.
+func (s *session) run(m *namedMethod, dst []byte) ([]byte, error) {
+	switch {
+	case s.fault != nil:
+		return nil, s.fault
+	case !s.clock.Before(s.deadline):
+		return nil, errLate
+	}
+	return m.run(s, dst, &s.args)
 }
 
 // End implements jsonrpc.Session.
 func (s *session) End() {
-	s.Release()
-	s.Snapshot, s.ctx, s.args = nil, nil, arguments{}
+	if s.Snapshot != nil {
+		s.Release()
+	}
+	*s = session{api: s.api}
 	s.api.sessions.Put(s)
 }

@@ -155,13 +155,18 @@ func TestFailedReadsAreErrors(t *testing.T) {
 		"eth_estimateGas":                         `[{},"latest"]`,
 		"eth_createAccessList":                    `[{},"latest"]`,
 		"eth_config":                              `[]`,
+		"glimpse_getStorageHistory":               `["` + contract + `","0x0","0x3","pending"]`,
+		"glimpse_getCodeHistory":                  `["` + contract + `","0x3","latest"]`,
+		"glimpse_listStorage":                     `["` + contract + `"]`,
+		"glimpse_getStateDiff":                    `[]`,
+		"glimpse_status":                          `[]`,
 	}
 	const (
 		withReceipts = " eth_getBlockReceipts eth_getTransactionReceipt eth_getLogs eth_feeHistory"
 		withBodies   = withReceipts + " eth_getTransactionByHash eth_gasPrice eth_maxPriorityFeePerGas" +
 			" eth_getBlockTransactionCountByNumber eth_getBlockTransactionCountByHash" +
 			" eth_getTransactionByBlockNumberAndIndex eth_getTransactionByBlockHashAndIndex"
-		withHeaders = withBodies + " eth_baseFee eth_blobBaseFee eth_call eth_estimateGas eth_createAccessList eth_config"
+		withHeaders = withBodies + " eth_baseFee eth_blobBaseFee eth_call eth_estimateGas eth_createAccessList eth_config glimpse_status"
 		byHash      = "eth_getTransactionByHash eth_getTransactionReceipt"
 	)
 	parts := map[string]string{
@@ -173,6 +178,11 @@ func TestFailedReadsAreErrors(t *testing.T) {
 
 		"Receipts":           withReceipts,
 		"number of receipts": withReceipts,
+		"Hash":               "glimpse_listStorage glimpse_getStateDiff",
+		"Diff":               "glimpse_getStateDiff",
+		"SlotHistory":        "glimpse_getStorageHistory",
+		"CodeHistory":        "glimpse_getCodeHistory",
+		"Slots":              "glimpse_listStorage",
 		"Transaction":        byHash,
 		"place":              byHash,
 		"place past the end": byHash,
@@ -212,7 +222,8 @@ func TestOneSnapshotForAllCallsOfASession(t *testing.T) {
 	}
 }
 
-// docs/rpc.md must name every method and every code that can be answered.
+// docs/rpc.md must name every method, header and kind of subscription, every code
+// that can be answered, and every reason.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile("../docs/rpc.md")
 	if err != nil {
@@ -221,6 +232,11 @@ func TestDocumented(t *testing.T) {
 	for _, method := range ethapi.Methods() {
 		if !strings.Contains(string(text), "### "+method+"\n") {
 			t.Errorf("docs/rpc.md has no section for %s", method)
+		}
+	}
+	for _, word := range ethapi.Words() {
+		if !strings.Contains(string(text), "`"+word) {
+			t.Errorf("docs/rpc.md does not have %s", word)
 		}
 	}
 	for _, code := range ethapi.Codes() {

@@ -16,6 +16,18 @@ type arguments struct {
 	rest  jsonrpc.Values
 	taken int
 	err   *jsonrpc.Error
+
+	// selector is the first block parameter, for whoever observes the call.
+	selector chain.Selector
+	hasBlock bool
+}
+
+// selected notes a block parameter and returns it.
+func (a *arguments) selected(sel chain.Selector) chain.Selector {
+	if !a.hasBlock {
+		a.selector, a.hasBlock = sel, true
+	}
+	return sel
 }
 
 // next takes one parameter; null counts as not given.
@@ -143,7 +155,7 @@ func (a *arguments) height() (sel chain.Selector) {
 	if err != nil {
 		a.refuse("block", err.Error())
 	}
-	return sel
+	return a.selected(sel)
 }
 
 // block takes an optional block parameter: a tag, a number, a hash or an
@@ -151,7 +163,7 @@ func (a *arguments) height() (sel chain.Selector) {
 func (a *arguments) block() (sel chain.Selector) {
 	v, given := a.next()
 	if !given {
-		return sel
+		return a.selected(sel)
 	}
 	var err error
 	if v.IsObject() {
@@ -165,5 +177,5 @@ func (a *arguments) block() (sel chain.Selector) {
 	if err != nil {
 		a.refuse("block", err.Error())
 	}
-	return sel
+	return a.selected(sel)
 }

@@ -3,7 +3,6 @@
 package ethapi
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum"
@@ -18,8 +17,11 @@ func call(s *session, dst []byte, args *arguments) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
-	defer cancel()
+	ctx, done, err := s.costly()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	output, err := s.api.config.EVM.Call(ctx, scene, message)
 	if err != nil {
 		return nil, fmt.Errorf("call: %w", err)
@@ -32,8 +34,11 @@ func estimateGas(s *session, dst []byte, args *arguments) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
-	defer cancel()
+	ctx, done, err := s.costly()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	gas, err := s.api.config.EVM.EstimateGas(ctx, scene, message)
 	if err != nil {
 		return nil, fmt.Errorf("estimate gas: %w", err)
@@ -48,8 +53,11 @@ func createAccessList(s *session, dst []byte, args *arguments) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
-	defer cancel()
+	ctx, done, err := s.costly()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	list, gas, failure, err := s.api.config.EVM.AccessList(ctx, scene, message)
 	if err != nil {
 		return nil, fmt.Errorf("create access list: %w", err)

@@ -18,6 +18,7 @@ const (
 	codeNoTag  = -39001 // safe or finalized before there is one
 	codeFailed = -32000 // a call that failed, other than by REVERT
 	codeRevert = 3      // a call that ended with REVERT
+	codeLate   = -32002 // a call that could not begin in time, or was given up
 )
 
 // wireError turns what went wrong in a method into what the caller is told. It
@@ -60,6 +61,15 @@ func (a *API) wireError(method string, err error) *jsonrpc.Error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &jsonrpc.Error{Code: codeFailed, Message: fmt.Sprintf("execution aborted (timeout = %v)", callTimeout)}
 	}
+	switch {
+	case errors.Is(err, errLate):
+		return &jsonrpc.Error{Code: codeLate, Message: errLate.Error()}
+	case errors.Is(err, errBusy):
+		return &jsonrpc.Error{Code: jsonrpc.CodeLimitExceeded, Message: errBusy.Error()}
+	case errors.Is(err, context.Canceled):
+		return &jsonrpc.Error{Code: codeLate, Message: "request given up: the node is stopping"}
+	}
+	a.config.Observer.ReadFailed(err)
 	a.config.Log.Error("read failed", "method", method, "err", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
 }

@@ -5,7 +5,6 @@ package ethapi
 import (
 	"context"
 	"math/big"
-	"time"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -53,7 +52,3 @@ type CallError struct {
 }
 
 func (e *CallError) Error() string { return e.Message }
-
-// callTimeout ends a message, or a search through many blocks, that takes
-// longer.
-const callTimeout = 5 * time.Second

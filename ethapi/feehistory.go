@@ -3,7 +3,6 @@
 package ethapi
 
 import (
-	"context"
 	"math/big"
 	"slices"
 
@@ -46,8 +45,11 @@ func feeHistory(s *session, dst []byte, args *arguments) ([]byte, error) {
 	}
 	oldest := last.number + 1 - chain.Number(count)
 	out.OldestBlock = hexutil.Uint64(oldest)
-	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
-	defer cancel()
+	ctx, done, err := s.costly()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	for n := oldest; n <= last.number; n++ {
 		b := last
 		if n < last.number {

@@ -3,7 +3,6 @@
 package ethapi
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,8 +149,11 @@ func (s *session) gasFor(m ethereum.CallMsg) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
-	defer cancel()
+	ctx, done, err := s.costly()
+	if err != nil {
+		return 0, err
+	}
+	defer done()
 	return s.api.config.EVM.EstimateGas(ctx, Scene{Header: b.header, Base: view, Ancestor: b.ancestor}, m)
 }
 

@@ -3,7 +3,6 @@
 package ethapi
 
 import (
-	"context"
 	"errors"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -28,8 +27,11 @@ func getLogs(s *session, dst []byte, args *arguments) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
-	defer cancel()
+	ctx, done, err := s.costly()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	found := logCollector{filter: &f, logs: []*types.Log{}}
 	for n := first; n <= last.number; n++ {
 		b := last

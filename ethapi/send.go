@@ -113,7 +113,7 @@ func (s *session) awaitReceipt(ctx context.Context, dst []byte, hash chain.Hash)
 // receiptNow answers from the snapshot that is current now: the session's own
 // is from before the transaction.
 func (s *session) receiptNow(dst []byte, hash chain.Hash) (out []byte, found bool, err error) {
-	now := &session{Snapshot: s.api.config.Acquire(), api: s.api, ctx: s.ctx}
+	now := &session{Snapshot: s.api.config.Acquire(), api: s.api, ctx: s.ctx, deadline: s.deadline}
 	defer now.Release()
 	b, index, ok, err := now.find(hash)
 	if err != nil || !ok {

@@ -8,6 +8,7 @@ package head_test
 
 import (
 	"testing"
+	"time"
 
 	"glimpse/chain"
 	"glimpse/head"
@@ -16,7 +17,7 @@ import (
 func TestLeaseDoesNotAllocate(t *testing.T) {
 	var p head.Publisher
 	state := newState(1, 0, 9)
-	p.Publish(state, &fakeOverlay{parent: state.Head()})
+	p.Publish(state, &fakeOverlay{parent: state.Head()}, time.Now().Add(time.Hour))
 	defer p.Close()
 	selectors := []chain.Selector{chain.ByNumber(0), chain.ByNumber(1), chain.Latest, chain.Pending}
 	allocs := testing.AllocsPerRun(100, func() {
@@ -29,6 +30,9 @@ func TestLeaseDoesNotAllocate(t *testing.T) {
 			if _, err := v.Slot(chain.Address{}, chain.Slot{}); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if len(l.Stamp()) == 0 {
+			t.Fatal("no stamp")
 		}
 		l.Release()
 	})

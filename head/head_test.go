@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"glimpse/chain"
 	"glimpse/head"
@@ -19,6 +20,10 @@ type fakeState struct {
 	latest, oldest  chain.Number
 	safe, finalized *chain.Number
 	refs            atomic.Int64
+
+	slots  []chain.SlotDiff
+	pages  int // how many were read
+	broken int // which of them fails
 }
 
 func newState(branch byte, oldest, latest chain.Number) *fakeState {
@@ -53,6 +58,42 @@ func (s *fakeState) Number(h chain.Hash) (chain.Number, bool, error) {
 	}
 	return 0, false, &chain.Miss{Reason: chain.UnknownHash, Oldest: s.oldest, Latest: s.latest}
 }
+func (s *fakeState) Hash(n chain.Number) (chain.Hash, error) { return s.ref(n).Hash, nil }
+func (s *fakeState) Diff(n chain.Number) (*chain.Diff, error) {
+	return &chain.Diff{Accounts: []chain.AccountDiff{{Address: chain.Address{byte(n)}, Wiped: true}}}, nil
+}
+func (s *fakeState) SlotHistory(_ chain.Address, _ chain.Slot, from, to chain.Number, limit int) ([]chain.SlotVersion, bool, error) {
+	return []chain.SlotVersion{{Block: from, Value: s.ref(to).Hash}}, limit == 1, nil
+}
+func (s *fakeState) CodeHistory(_ chain.Address, from, to chain.Number, limit int) ([]chain.CodeVersion, bool, error) {
+	return []chain.CodeVersion{{Block: from, Hash: s.ref(to).Hash}}, limit == 1, nil
+}
+
+// Slots lists what is in slots, whatever the account and the block.
+func (s *fakeState) Slots(_ chain.Address, _ chain.Number, after *chain.Slot, limit int) ([]chain.SlotDiff, bool, error) {
+	s.pages++
+	if s.broken == s.pages {
+		return nil, false, errDisk
+	}
+	page, more := pageOf(s.slots, after, limit)
+	return page, more, nil
+}
+
+var errDisk = errors.New("disk on fire")
+
+// pageOf is the part of a sorted listing that a page is.
+func pageOf(all []chain.SlotDiff, after *chain.Slot, limit int) (page []chain.SlotDiff, more bool) {
+	for _, s := range all {
+		if after != nil && s.Slot.Cmp(*after) <= 0 {
+			continue
+		}
+		if len(page) == limit {
+			return page, true
+		}
+		page = append(page, s)
+	}
+	return page, false
+}
 func (s *fakeState) Header(chain.Number) ([]byte, error) { return nil, errors.New("no header here") }
 func (s *fakeState) Body(chain.Number) ([]byte, error)   { return nil, errors.New("no body here") }
 func (s *fakeState) Receipts(chain.Number) ([]byte, error) {
@@ -83,7 +124,7 @@ func TestViewSelects(t *testing.T) {
 	safe, finalized := chain.Number(7), chain.Number(5)
 	state.safe, state.finalized = &safe, &finalized
 	var p head.Publisher
-	p.Publish(state, nil)
+	p.Publish(state, nil, time.Time{})
 	defer p.Close()
 
 	tests := []struct {
@@ -132,7 +173,7 @@ func TestViewSelects(t *testing.T) {
 
 func TestTagsNotKnownYet(t *testing.T) {
 	var p head.Publisher
-	p.Publish(newState(1, 0, 9), nil)
+	p.Publish(newState(1, 0, 9), nil, time.Time{})
 	defer p.Close()
 	l := p.Acquire()
 	defer l.Release()
@@ -148,7 +189,7 @@ func TestTagsNotKnownYet(t *testing.T) {
 func TestLeaseKeepsItsSnapshot(t *testing.T) {
 	var p head.Publisher
 	states := []*fakeState{newState(0, 0, 5)}
-	p.Publish(states[0], nil)
+	p.Publish(states[0], nil, time.Time{})
 	var readers sync.WaitGroup
 	stop := make(chan struct{})
 	for range 4 {
@@ -179,7 +220,7 @@ func TestLeaseKeepsItsSnapshot(t *testing.T) {
 	for i := range 2000 {
 		s := newState(byte(i), 0, 5)
 		states = append(states, s)
-		p.Publish(s, nil)
+		p.Publish(s, nil, time.Time{})
 	}
 	close(stop)
 	readers.Wait()

@@ -17,11 +17,24 @@ type Lease struct {
 
 // Acquire takes a Lease on what is current. The caller must Release it.
 func (p *Publisher) Acquire() *Lease {
+	l := p.acquire()
+	if l == nil {
+		panic("head: Acquire of a Publisher that is closed or has published nothing")
+	}
+	return l
+}
+
+// acquire returns nil where nothing is published.
+func (p *Publisher) acquire() *Lease {
+	s := p.retain()
+	if s == nil {
+		return nil
+	}
 	l, ok := p.leases.Get().(*Lease)
 	if !ok {
 		l = &Lease{publisher: p}
 	}
-	l.state = p.retain()
+	l.state = s.now(p.Now)
 	return l
 }
 

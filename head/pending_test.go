@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/big"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
 
@@ -13,10 +14,14 @@ import (
 	"glimpse/head"
 )
 
-// fakeOverlay changes slot 1 of address 1 alone.
+// fakeOverlay changes slot 1 of address 1 alone, but lists what it is told.
 type fakeOverlay struct {
 	parent chain.Ref
 	empty  bool
+	index  uint64 // of its flashblock, where not 3
+
+	slots []chain.SlotDiff
+	wiped bool
 }
 
 var (
@@ -28,7 +33,11 @@ var (
 )
 
 func (o *fakeOverlay) block() *chain.Preconfirmed {
-	return &chain.Preconfirmed{Header: &types.Header{Number: new(big.Int).SetUint64(uint64(o.parent.Number) + 1)}, Index: 3}
+	index := o.index
+	if index == 0 {
+		index = 3
+	}
+	return &chain.Preconfirmed{Header: &types.Header{Number: new(big.Int).SetUint64(uint64(o.parent.Number) + 1)}, Index: index}
 }
 func (o *fakeOverlay) Parent() chain.Ref                         { return o.parent }
 func (o *fakeOverlay) Preconfirmed() (*chain.Preconfirmed, bool) { return o.block(), !o.empty }
@@ -44,11 +53,18 @@ func (o *fakeOverlay) Slot(a chain.Address, k chain.Slot) (chain.Value, bool) {
 func (o *fakeOverlay) Code(h chain.Hash) ([]byte, bool) {
 	return changedCode.Bytes, h == changedCode.Hash
 }
+func (o *fakeOverlay) Storage(_ chain.Address, after *chain.Slot, limit int) (page []chain.SlotDiff, more, wiped bool) {
+	page, more = pageOf(o.slots, after, limit)
+	return page, more, o.wiped
+}
+func (o *fakeOverlay) Diff() *chain.Diff {
+	return &chain.Diff{Accounts: []chain.AccountDiff{{Address: changedAddress, Slots: o.slots, Wiped: o.wiped}}}
+}
 
 func TestPendingReadsTheOverlayOverLatest(t *testing.T) {
 	state := newState(1, 0, 9)
 	var p head.Publisher
-	p.Publish(state, &fakeOverlay{parent: state.Head()})
+	p.Publish(state, &fakeOverlay{parent: state.Head()}, time.Time{})
 	defer p.Close()
 	l := p.Acquire()
 	defer l.Release()
@@ -118,7 +134,7 @@ func TestOverlayOnAnotherBlockIsNotUsed(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var p head.Publisher
-			p.Publish(newState(1, 0, 9), tt.overlay)
+			p.Publish(newState(1, 0, 9), tt.overlay, time.Time{})
 			defer p.Close()
 			l := p.Acquire()
 			defer l.Release()

@@ -66,7 +66,7 @@ func FuzzFrames(f *testing.F) {
 		defer cancel()
 		s := jsonrpc.NewServer(&pusher{feed: make(chan string)}, jsonrpc.Options{
 			Namespace: "toy", MaxBody: 1000, MaxResponse: 10000,
-			BodyTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond, ShutdownTimeout: 50 * time.Millisecond,
+			BodyTimeout: patience, WriteTimeout: patience, ShutdownTimeout: 50 * time.Millisecond,
 		})
 		ended := make(chan error, 1)
 		go func() { ended <- s.ServeWebSocket(ctx, l) }()

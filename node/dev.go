@@ -28,11 +28,13 @@ import (
 
 // DevConfig is what Dev needs. Log and Out are required.
 type DevConfig struct {
+	Service Service
 	Store   Store  // in memory where it has no datadir
 	Genesis string // file; empty means the built-in one
 
-	HTTPAddr string
-	HTTPPort int
+	// PendingMaxAge is how long pre-confirmed state is good without another
+	// flashblock; 0 means two blocks.
+	PendingMaxAge time.Duration
 
 	BlockTime, FlashblockTime time.Duration
 	SafeLag, FinalizedLag     uint64 // in blocks
@@ -89,8 +91,7 @@ func (c *DevConfig) run(ctx context.Context, db *archive.DB, genesis *evm.Genesi
 	if err != nil {
 		return err
 	}
-	defer d.published.Close()
-	defer d.preconfirmations.close()
+	defer d.close()
 	return d.run(ctx)
 }
 
@@ -98,6 +99,7 @@ func (c *DevConfig) run(ctx context.Context, db *archive.DB, genesis *evm.Genesi
 type devNode struct {
 	config           *DevConfig
 	rules            *evm.Rules
+	service          *service
 	published        head.Publisher
 	preconfirmations *preconfirmations
 	feed             *feed.Publisher
@@ -107,9 +109,11 @@ type devNode struct {
 func (c *DevConfig) build(db *archive.DB, tries *merkle.State, rules *evm.Rules) (*devNode, error) {
 	d := &devNode{config: c, rules: rules, feed: feed.NewPublisher(feed.Options{Brotli: c.FeedCompression == "brotli"})}
 	var err error
-	// Without flashblocks for two blocks the feed is dead.
-	options := pending.Options{MaxAge: max(2*c.BlockTime, time.Second)}
-	if d.preconfirmations, err = newPreconfirmations(db, executor{rules}, options, &d.published, c.Log); err != nil {
+	if d.service, err = newService(&c.Service, db, &d.published, c.expectations(), c.Log); err != nil {
+		return nil, err
+	}
+	options := pending.Options{MaxAge: c.maxPendingAge()}
+	if d.preconfirmations, err = newPreconfirmations(db, executor{rules}, options, d.service); err != nil {
 		return nil, err
 	}
 	d.sequencer, err = devchain.New(devchain.Options{
@@ -118,37 +122,56 @@ func (c *DevConfig) build(db *archive.DB, tries *merkle.State, rules *evm.Rules)
 		SafeLag: c.SafeLag, FinalizedLag: c.FinalizedLag, Listener: d,
 	})
 	if err != nil {
-		d.preconfirmations.close()
-		d.published.Close()
+		d.close()
 		return nil, err
 	}
 	return d, nil
 }
 
+func (d *devNode) close() {
+	d.preconfirmations.close()
+	d.published.Close()
+}
+
+// maxPendingAge is after how much silence the feed is dead: two blocks, unless
+// somebody knows better.
+func (c *DevConfig) maxPendingAge() time.Duration {
+	if c.PendingMaxAge > 0 {
+		return c.PendingMaxAge
+	}
+	return max(2*c.BlockTime, time.Second)
+}
+
+// expectations are what a chain of this pace gives a reason for.
+func (c *DevConfig) expectations() expectations {
+	e := expectations{blocks: max(5*c.BlockTime, 10*time.Second)}
+	if c.FlashblockTime > 0 {
+		e.feed = c.maxPendingAge()
+	}
+	return e
+}
+
 // run starts the parts; the first to end ends all.
 func (d *devNode) run(ctx context.Context) error {
-	rpc, err := listen(ctx, d.config.HTTPAddr, d.config.HTTPPort)
+	rpc, err := d.service.listen(ctx)
 	if err != nil {
 		return err
 	}
-	subscribers, err := listen(ctx, d.config.FeedAddr, d.config.FeedPort)
+	subscribers, err := listen(ctx, Endpoint{d.config.FeedAddr, d.config.FeedPort})
 	if err != nil {
-		return errors.Join(err, rpc.Close())
+		return errors.Join(err, rpc.close())
 	}
-	d.banner(rpc.Addr(), subscribers.Addr())
+	d.banner(rpc, subscribers.Addr())
 	sequencer := newDevSequencer(d.sequencer, types.LatestSigner(d.rules.Config()))
-	server := newServer(ethapi.Config{
-		ChainID: d.rules.ChainID(), Chain: d.rules.Config(), EVM: caller{d.rules}, Version: ClientVersion(),
-		Acquire: func() ethapi.Snapshot { return d.published.Acquire() }, Log: d.config.Log,
-		Sequencer: sequencer, Dev: sequencer, Feed: d.feed,
-	})
-	d.config.Log.Info("json-rpc listening", "addr", rpc.Addr().String())
 	// The chain begins when the node follows it: a feed that is joined in the
 	// middle of a block says nothing until the next one.
 	following := make(chan struct{})
 	subscribed := sync.OnceFunc(func() { close(following) })
-	return runAll(ctx,
-		func(ctx context.Context) error { return server.Serve(ctx, rpc) },
+	return d.service.run(ctx, rpc,
+		ethapi.Config{
+			ChainID: d.rules.ChainID(), Chain: d.rules.Config(), EVM: caller{d.rules}, Status: d.status,
+			Sequencer: sequencer, Dev: sequencer, Feed: d.feed,
+		},
 		func(ctx context.Context) error { return untilDone(ctx, d.feed.Run(ctx)) },
 		func(ctx context.Context) error { return serveFeed(ctx, subscribers, d.feed) },
 		func(ctx context.Context) error { return d.preconfirmations.follow(ctx, d.feed, subscribed) },
@@ -161,6 +184,16 @@ func (d *devNode) run(ctx context.Context) error {
 			return d.sequencer.Run(ctx)
 		},
 	)
+}
+
+// status is what glimpse_status tells beside what is in the snapshot.
+func (d *devNode) status() ethapi.NodeStatus {
+	s := ethapi.NodeStatus{Source: "dev", Retention: "all"}
+	if d.config.FlashblockTime > 0 {
+		feed := d.service.health.Facts().Feed
+		s.Feed = &ethapi.FeedStatus{Connected: true, Last: feed.Last, MaxAge: d.config.maxPendingAge()}
+	}
+	return s
 }
 
 // feedHeaderTimeout is how long a subscriber has to ask.

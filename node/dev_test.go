@@ -35,7 +35,7 @@ func startDev(t *testing.T, blockTime, flashblockTime time.Duration) (url string
 	addr, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
 		ended <- node.Dev(ctx, node.DevConfig{
-			HTTPAddr: "127.0.0.1", FeedAddr: "127.0.0.1", FeedCompression: "none",
+			Service: node.Service{HTTP: node.Endpoint{Addr: "127.0.0.1"}}, FeedAddr: "127.0.0.1", FeedCompression: "none",
 			BlockTime: blockTime, FlashblockTime: flashblockTime, SafeLag: 2, FinalizedLag: 4,
 			Log: slog.New(listenHandler{slog.DiscardHandler, addr}), Out: io.Discard,
 		})
@@ -56,53 +56,84 @@ func startDev(t *testing.T, blockTime, flashblockTime time.Duration) (url string
 	return ""
 }
 
-// A view is what one batch sees of pending and of latest.
+// A batchView is what one batch sees of pending and of latest, and which snapshot
+// its answer says it is.
 type batchView struct {
 	pendingSlots, latestSlots [2]string
 	pendingBlock, latestBlock struct{ Number, Hash, ParentHash string }
 	height                    string
+	snapshot                  string
 }
 
-func readBatch(ctx context.Context, client *http.Client, url string) (v batchView, err error) {
-	calls := []string{
+// readBatch asks the same mixed reads several times in one batch, whose answers
+// must all be the same.
+func readBatch(ctx context.Context, client *http.Client, url string, times int) (batchView, error) {
+	mixed := []string{
 		slotCall(0, "pending"), slotCall(0, "latest"), `"eth_getBlockByNumber","params":["pending",false]`,
 		`"eth_blockNumber","params":[]`, `"eth_getBlockByNumber","params":["latest",false]`,
 		slotCall(1, "latest"), slotCall(1, "pending"),
 	}
-	into := []any{
-		&v.pendingSlots[0], &v.latestSlots[0], &v.pendingBlock, &v.height, &v.latestBlock, &v.latestSlots[1], &v.pendingSlots[1],
+	var calls []string
+	for range times {
+		for _, c := range mixed {
+			calls = append(calls, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s}`, len(calls), c))
+		}
 	}
-	for i := range calls {
-		calls[i] = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s}`, i, calls[i])
+	answers, snapshot, err := postBatch(ctx, client, url, calls)
+	if err != nil {
+		return batchView{}, err
 	}
+	views := make([]batchView, times)
+	for i, a := range answers {
+		v := &views[i/len(mixed)]
+		into := []any{
+			&v.pendingSlots[0], &v.latestSlots[0], &v.pendingBlock, &v.height, &v.latestBlock, &v.latestSlots[1], &v.pendingSlots[1],
+		}
+		if err := json.Unmarshal(a.Result, into[i%len(mixed)]); err != nil {
+			return batchView{}, fmt.Errorf("%s: %w: %s", calls[i], err, a.Error)
+		}
+	}
+	for _, v := range views[1:] {
+		if v != views[0] {
+			return batchView{}, fmt.Errorf("one batch sees %+v and %+v", views[0], v)
+		}
+	}
+	views[0].snapshot = snapshot
+	return views[0], nil
+}
+
+type batchAnswer struct{ Result, Error json.RawMessage }
+
+func postBatch(ctx context.Context, client *http.Client, url string, calls []string) (answers []batchAnswer, snapshot string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("["+strings.Join(calls, ",")+"]"))
 	if err != nil {
-		return v, err
+		return nil, "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(req)
 	if err != nil {
-		return v, err
+		return nil, "", err
 	}
 	defer resp.Body.Close()
-	var answers []struct{ Result, Error json.RawMessage }
 	if err := json.NewDecoder(resp.Body).Decode(&answers); err != nil {
-		return v, err
+		return nil, "", err
 	}
-	for i, a := range answers {
-		if err := json.Unmarshal(a.Result, into[i]); err != nil {
-			return v, fmt.Errorf("%s: %w: %s", calls[i], err, a.Error)
-		}
+	if len(answers) != len(calls) {
+		return nil, "", fmt.Errorf("%d answers to %d calls", len(answers), len(calls))
 	}
-	return v, nil
+	return answers, resp.Header.Get("Glimpse-Snapshot"), nil
 }
 
 func slotCall(n int, tag string) string {
 	return fmt.Sprintf(`"eth_getStorageAt","params":["%s","%#x","%s"]`, twins, n, tag)
 }
 
-// check returns what cannot be in one snapshot (P1, P3).
+// check returns what cannot be in one snapshot (P1, P3), or not in the one that
+// the answer names (P7).
 func (v *batchView) check(stored *sync.Map) error {
+	if err := v.checkSnapshot(); err != nil {
+		return err
+	}
 	for tag, slots := range map[string][2]string{"pending": v.pendingSlots, "latest": v.latestSlots} {
 		if slots[0] != slots[1] {
 			return fmt.Errorf("the twins differ on %s: %v", tag, slots)
@@ -126,8 +157,32 @@ func (v *batchView) check(stored *sync.Map) error {
 	return nil
 }
 
+// checkSnapshot compares what was read with the header of the answer.
+func (v *batchView) checkSnapshot() error {
+	var latest, pending uint64
+	if _, err := fmt.Sscan(v.latestBlock.Number, &latest); err != nil {
+		return err
+	}
+	if _, err := fmt.Sscan(v.pendingBlock.Number, &pending); err != nil {
+		return err
+	}
+	want := fmt.Sprintf("%d:%s;pending=latest", latest, v.latestBlock.Hash)
+	if pending == latest {
+		if v.snapshot != want {
+			return fmt.Errorf("the snapshot is said to be %q, but the answers are of %q", v.snapshot, want)
+		}
+		return nil
+	}
+	want = fmt.Sprintf("%d:%s;pending=%d.", latest, v.latestBlock.Hash, pending)
+	if !strings.HasPrefix(v.snapshot, want) {
+		return fmt.Errorf("the snapshot is said to be %q, but the answers are of %q", v.snapshot, want)
+	}
+	return nil
+}
+
 // Sixty-four readers during a storm of transactions, reorgs, revocations and bad
-// feeds: every batch is of one snapshot, and holds only what was stored.
+// feeds: every batch is of one snapshot, the one that its header names, and holds
+// only what was stored. Some batches are as large as they may be.
 func TestBatchesDuringAStorm(t *testing.T) {
 	seed := rand.Uint64()
 	t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -140,10 +195,14 @@ func TestBatchesDuringAStorm(t *testing.T) {
 		var readers sync.WaitGroup
 		var seen sync.Map
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-		for range 64 {
+		for i := range 64 {
 			readers.Go(func() {
+				times := 1
+				if i < 4 {
+					times = 1000 / 7
+				}
 				for ctx.Err() == nil {
-					v, err := readBatch(ctx, client, url)
+					v, err := readBatch(ctx, client, url, times)
 					if ctx.Err() != nil {
 						return
 					}

@@ -132,7 +132,7 @@ func startServe(t *testing.T, store node.Store) (url string) {
 	addr, ended := make(chan string, 1), make(chan error, 1)
 	log := slog.New(listenHandler{slog.DiscardHandler, addr})
 	go func() {
-		ended <- node.Serve(ctx, node.ServeConfig{Store: store, HTTPAddr: "127.0.0.1", Log: log})
+		ended <- node.Serve(ctx, node.ServeConfig{Service: node.Service{HTTP: node.Endpoint{Addr: "127.0.0.1"}}, Store: store, Log: log})
 	}()
 	select {
 	case a := <-addr:

@@ -16,6 +16,7 @@ import (
 	"glimpse/flashblock"
 	"glimpse/flashblock/feed"
 	"glimpse/head"
+	"glimpse/ops"
 	"glimpse/pending"
 )
 
@@ -25,14 +26,19 @@ import (
 type preconfirmations struct {
 	db        *archive.DB
 	published *head.Publisher
+	metrics   *ops.Metrics
 	log       *slog.Logger
+
+	// renewed holds at most one signal, that the deadline of what is
+	// published may be another; a second one would say the same.
+	renewed chan struct{}
 
 	mu      sync.Mutex
 	tracker *pending.Tracker // guarded by mu
 }
 
-func newPreconfirmations(db *archive.DB, executor pending.Executor, o pending.Options, published *head.Publisher, log *slog.Logger) (*preconfirmations, error) {
-	p := &preconfirmations{db: db, published: published, log: log}
+func newPreconfirmations(db *archive.DB, executor pending.Executor, o pending.Options, s *service) (*preconfirmations, error) {
+	p := &preconfirmations{db: db, published: s.published, metrics: s.metrics, log: s.log, renewed: make(chan struct{}, 1)}
 	sealed, err := p.sealed()
 	if err != nil {
 		return nil, err
@@ -96,18 +102,24 @@ func untilDone(ctx context.Context, err error) error {
 }
 
 func (p *preconfirmations) flashblock(m *flashblock.Message) {
+	p.metrics.FeedMessage()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.report(p.tracker.Flashblock(m))
 	p.publishOrLog()
 }
 
-// seal takes in that a block was sealed, or that a reorg ended with it. The
-// block and what stays pre-confirmed on it are published in one step (P6).
-func (p *preconfirmations) seal(block *types.Block) error {
+// seal takes in that a block was sealed, or that a reorg of so many blocks ended
+// with it. The block and what stays pre-confirmed on it are published in one step
+// (P6).
+func (p *preconfirmations) seal(block *types.Block, removed int) error {
 	sealed, err := p.sealed()
 	if err != nil {
 		return err
+	}
+	p.metrics.Block()
+	if removed > 0 {
+		p.metrics.Reorg(removed)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +133,12 @@ func (p *preconfirmations) publish() error {
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	p.published.Publish(state{r}, p.tracker.Overlay())
+	goodUntil, _ := p.tracker.Deadline() // of nothing, where there is none
+	p.published.Publish(state{r}, p.tracker.Overlay(), goodUntil)
+	select {
+	case p.renewed <- struct{}{}:
+	default:
+	}
 	return nil
 }
 
@@ -131,24 +148,33 @@ func (p *preconfirmations) publishOrLog() {
 	}
 }
 
-// run drops pre-confirmed state that has become stale, until ctx ends (P3).
+// run drops pre-confirmed state that has become stale, until ctx ends. Readers do
+// not depend on it (P3): it tells those who wait for something new.
 func (p *preconfirmations) run(ctx context.Context) error {
-	const period = 100 * time.Millisecond
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-p.renewed:
+		case <-timer.C:
 		}
-		p.mu.Lock()
-		if events := p.tracker.Expire(); len(events) > 0 {
-			p.report(events)
-			p.publishOrLog()
+		if deadline, ok := p.expire(); ok {
+			timer.Reset(time.Until(deadline))
 		}
-		p.mu.Unlock()
 	}
+}
+
+// expire drops what is stale and returns when something will be.
+func (p *preconfirmations) expire() (next time.Time, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if events := p.tracker.Expire(); len(events) > 0 {
+		p.report(events)
+		p.publishOrLog()
+	}
+	return p.tracker.Deadline()
 }
 
 func (p *preconfirmations) close() {
@@ -157,14 +183,18 @@ func (p *preconfirmations) close() {
 	p.tracker.Close()
 }
 
-// report logs what an operator should know of.
+// report counts what happened, and logs what an operator should know of.
 func (p *preconfirmations) report(events []pending.Event) {
 	for _, e := range events {
+		p.metrics.Flashblock(e.Kind)
 		switch e.Kind {
 		case pending.Mismatched, pending.Invalid, pending.Unread:
 			p.log.Warn("pre-confirmed state dropped", "why", e.Kind, "flashblock", e.Position, "err", e.Err)
 		case pending.Discarded, pending.Expired, pending.Replaced:
 			p.log.Info("pre-confirmations withdrawn", "why", e.Kind, "flashblock", e.Position, "transactions", len(e.Withdrawn))
+			if e.Kind == pending.Discarded {
+				p.metrics.Revoked(len(e.Withdrawn))
+			}
 		}
 	}
 }

@@ -5,23 +5,19 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"strconv"
+	"time"
 
 	"glimpse/archive"
 	"glimpse/ethapi"
 	"glimpse/head"
-	"glimpse/jsonrpc"
 )
 
 // ServeConfig is what Serve needs. Log is required.
 type ServeConfig struct {
-	Store    Store
-	HTTPAddr string
-	HTTPPort int // 0 takes a free one, which the log tells
-	Log      *slog.Logger
+	Service Service
+	Store   Store
+	Log     *slog.Logger
 }
 
 // Serve answers JSON-RPC from a datadir until ctx ends, then lets requests under
@@ -39,50 +35,27 @@ func serve(ctx context.Context, c ServeConfig, db *archive.DB) error {
 	if err != nil {
 		return err
 	}
-	rules, err := storedRules(reader.Identity())
-	if err != nil {
-		reader.Release()
-		return err
-	}
+	identity, latest, oldest := reader.Identity(), reader.Head(), reader.Oldest()
 	var published head.Publisher
-	published.Publish(state{reader}, nil)
+	published.Publish(state{reader}, nil, time.Time{})
 	defer published.Close()
-
-	latest, oldest := reader.Head(), reader.Oldest()
-	c.Log.Info("archive opened", "chain", reader.Identity().ChainID,
-		"block", latest.Number, "hash", latest.Hash, "oldest", oldest)
-
-	listener, err := listen(ctx, c.HTTPAddr, c.HTTPPort)
+	rules, err := storedRules(identity)
 	if err != nil {
 		return err
 	}
-	server := newServer(ethapi.Config{
-		ChainID: reader.Identity().ChainID,
-		Chain:   rules.Config(),
-		EVM:     caller{rules},
-		Version: ClientVersion(),
-		Acquire: func() ethapi.Snapshot { return published.Acquire() },
-		Log:     c.Log,
-	})
-	c.Log.Info("json-rpc listening", "addr", listener.Addr().String())
-	err = server.Serve(ctx, listener)
-	c.Log.Info("json-rpc stopped")
-	return err
-}
+	c.Log.Info("archive opened", "chain", identity.ChainID, "block", latest.Number, "hash", latest.Hash, "oldest", oldest)
 
-func listen(ctx context.Context, addr string, port int) (net.Listener, error) {
-	address := net.JoinHostPort(addr, strconv.Itoa(port))
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	// No blocks come, so none are expected.
+	s, err := newService(&c.Service, db, &published, expectations{}, c.Log)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
+		return err
 	}
-	return l, nil
-}
-
-func newServer(c ethapi.Config) *jsonrpc.Server {
-	return jsonrpc.NewServer(ethapi.New(c), jsonrpc.Options{
-		OnPanic: func(value any, stack []byte) {
-			c.Log.Error("panic in a method", "value", value, "stack", string(stack))
-		},
+	endpoints, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	return s.run(ctx, endpoints, ethapi.Config{
+		ChainID: identity.ChainID, Chain: rules.Config(), EVM: caller{rules},
+		Status: func() ethapi.NodeStatus { return ethapi.NodeStatus{Source: "archive"} },
 	})
 }

@@ -89,7 +89,9 @@ func openTries(db *archive.DB, cacheBytes int, log *slog.Logger) (*merkle.State,
 	return tries, nil
 }
 
-func headerAt(r *archive.Reader, n chain.Number) (*types.Header, error) {
+func headerAt(r interface {
+	Header(chain.Number) ([]byte, error)
+}, n chain.Number) (*types.Header, error) {
 	text, err := r.Header(n)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"glimpse/chain"
 	"glimpse/head"
@@ -47,8 +48,30 @@ func (s *stored) Code(h chain.Hash) ([]byte, error) { return s.state.Code(h) }
 func (s *stored) Number(chain.Hash) (chain.Number, bool, error) {
 	return 0, false, errors.New("not asked for")
 }
-func (s *stored) Header(chain.Number) ([]byte, error)   { return nil, errors.New("not asked for") }
-func (s *stored) Body(chain.Number) ([]byte, error)     { return nil, errors.New("not asked for") }
+func (s *stored) Header(chain.Number) ([]byte, error) { return nil, errors.New("not asked for") }
+func (s *stored) Body(chain.Number) ([]byte, error)   { return nil, errors.New("not asked for") }
+func (s *stored) Hash(chain.Number) (chain.Hash, error) {
+	return chain.Hash{}, errors.New("not asked for")
+}
+func (s *stored) Diff(chain.Number) (*chain.Diff, error) { return nil, errors.New("not asked for") }
+func (s *stored) SlotHistory(chain.Address, chain.Slot, chain.Number, chain.Number, int) ([]chain.SlotVersion, bool, error) {
+	return nil, false, errors.New("not asked for")
+}
+func (s *stored) CodeHistory(chain.Address, chain.Number, chain.Number, int) ([]chain.CodeVersion, bool, error) {
+	return nil, false, errors.New("not asked for")
+}
+func (s *stored) Slots(a chain.Address, n chain.Number, after *chain.Slot, limit int) (slots []chain.SlotDiff, more bool, err error) {
+	for _, slot := range slotsOf(s.state, a) {
+		if after != nil && slot.Slot.Cmp(*after) <= 0 {
+			continue
+		}
+		if more = len(slots) == limit; more {
+			break
+		}
+		slots = append(slots, slot)
+	}
+	return slots, more, s.at(n)
+}
 func (s *stored) Receipts(chain.Number) ([]byte, error) { return nil, errors.New("not asked for") }
 func (s *stored) Transaction(chain.Hash) (chain.Number, int, bool, error) {
 	return 0, 0, false, errors.New("not asked for")
@@ -125,7 +148,7 @@ func TestReadersSeeOnlyWhatExisted(t *testing.T) {
 		existed.Store(momentOf(s.latest.ref(), b, ok), [2][32]byte{onPending, onLatest})
 		state := &stored{link: s.latest}
 		state.refs.Store(1)
-		publisher.Publish(state, o)
+		publisher.Publish(state, o, time.Time{})
 	}
 	record(s.tracker.Overlay())
 	s.after = record

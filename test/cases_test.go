@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"glimpse/internal/fixture"
 )
 
@@ -82,10 +84,33 @@ func TestRPCCases(t *testing.T) {
 			if why := tc.Expect.judge(got); why != "" {
 				t.Errorf("%s  [%s]", why, tc.Expect.Why)
 			}
+			if got.status == http.StatusOK && tc.Request.isCall() {
+				c.overWebSocket(t, s, &tc)
+			}
 		})
 	}
 	if ran == 0 {
 		t.Error("no cases were run")
+	}
+}
+
+// isCall reports whether the oddity of a request is in its body, so that it can
+// be sent in another way.
+func (q *caseRequest) isCall() bool {
+	return q.Method == http.MethodPost && q.Raw == nil && q.RawB64 == nil && q.Expect == nil && q.Repeat == nil && q.Pipeline == nil
+}
+
+// overWebSocket sends the body of a case over a WebSocket. It goes in a binary
+// frame, since some bodies are not text.
+func (c *caseRunner) overWebSocket(t *testing.T, s *server, tc *rpcCase) {
+	body, err := c.body(tc.Request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := s.dial(t)
+	got := caseReply{http.StatusOK, w.askAs(t, websocket.MessageBinary, []byte(body))}
+	if why := tc.Expect.judge(got); why != "" {
+		t.Errorf("over WebSocket: %s  [%s]", why, tc.Expect.Why)
 	}
 }
 

@@ -39,17 +39,39 @@ var served = []string{
 func TestConformance(t *testing.T) {
 	suite := fixture.Conformance(t)
 	s := serve(t, "serve", "--datadir", conformanceDir(t, suite), "--http.port", "0")
-	for _, method := range served {
-		files, err := filepath.Glob(filepath.Join(suite, method, "*.io"))
-		if err != nil || len(files) == 0 {
-			t.Errorf("no vectors for %s (%v)", method, err)
-		}
-		for _, file := range files {
-			t.Run(method+"/"+strings.TrimSuffix(filepath.Base(file), ".io"), func(t *testing.T) {
-				converse(t, s.url(), file)
-			})
+	for _, carrier := range s.carriers(t) {
+		for _, method := range served {
+			files, err := filepath.Glob(filepath.Join(suite, method, "*.io"))
+			if err != nil || len(files) == 0 {
+				t.Errorf("no vectors for %s (%v)", method, err)
+			}
+			for _, file := range files {
+				t.Run(carrier.name+"/"+method+"/"+strings.TrimSuffix(filepath.Base(file), ".io"), func(t *testing.T) {
+					converse(t, carrier.send, file)
+				})
+			}
 		}
 	}
+}
+
+// A carrier takes the body of a request to glimpse and its answer back.
+type carrier struct {
+	name string
+	send func(t *testing.T, body []byte) []byte
+}
+
+// carriers are all ways to send a request.
+func (s *server) carriers(t *testing.T) []carrier {
+	t.Helper()
+	overHTTP := func(t *testing.T, body []byte) []byte {
+		t.Helper()
+		answer, err := post(t.Context(), s.url(), body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	return []carrier{{"http", overHTTP}, {"websocket", s.dial(t).ask}}
 }
 
 // The embedded chain goes on where the suite's chain ends, so that transactions
@@ -63,7 +85,7 @@ func TestConformanceOfSending(t *testing.T) {
 		t.Fatalf("no vectors (%v)", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".io"), func(t *testing.T) { converse(t, s.url(), file) })
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".io"), func(t *testing.T) { converse(t, s.carriers(t)[0].send, file) })
 	}
 }
 
@@ -90,7 +112,7 @@ func conformanceDir(t *testing.T, suite string) string {
 
 // converse plays one .io file: lines with >> are sent, lines with << are what
 // must come back.
-func converse(t *testing.T, url, file string) {
+func converse(t *testing.T, send func(*testing.T, []byte) []byte, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -104,9 +126,7 @@ func converse(t *testing.T, url, file string) {
 		case strings.HasPrefix(line, "// speconly:"):
 			shapeOnly = true
 		case strings.HasPrefix(line, ">> "):
-			if answer, err = post(t.Context(), url, []byte(line[3:])); err != nil {
-				t.Fatal(err)
-			}
+			answer = send(t, []byte(line[3:]))
 		case strings.HasPrefix(line, "<< "):
 			got, want := parse(t, answer), parse(t, []byte(line[3:]))
 			if shapeOnly && strings.Contains(file, "eth_capabilities") {

@@ -4,6 +4,7 @@ package test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -50,14 +51,18 @@ func TestFeed(t *testing.T) {
 	}
 }
 
+var feedLine = regexp.MustCompile(`flashblocks\s+ws://(\S+)/ws`)
+
 // feed returns where the feed is, from the banner.
 func (s *server) feed(t *testing.T) string {
 	t.Helper()
 	var addr string
 	eventually(t, "the banner", func() bool {
-		_, rest, found := strings.Cut(s.out.String(), "ws://")
-		addr, _, _ = strings.Cut(rest, "/ws")
-		return found
+		m := feedLine.FindStringSubmatch(s.out.String())
+		if m != nil {
+			addr = m[1]
+		}
+		return m != nil
 	})
 	return addr
 }

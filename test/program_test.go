@@ -48,7 +48,7 @@ func run(t *testing.T, args ...string) (output string, code int) {
 	t.Helper()
 	var out bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &out, environment()
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
@@ -68,6 +68,8 @@ func mustRun(t *testing.T, args ...string) string {
 // A server is a running glimpse.
 type server struct {
 	addr string // host:port of its JSON-RPC
+	ws   string // host:port of the same over WebSocket
+	ops  string // host:port of its operations
 	cmd  *exec.Cmd
 	log  *bytes.Buffer
 	out  *lockedBuffer // what it prints to its standard output
@@ -76,14 +78,21 @@ type server struct {
 	killed bool // so there is nothing to stop any more
 }
 
-var listening = regexp.MustCompile(`msg="?json-rpc listening"?.* addr=(\S+)`)
+// listening is what the log says, of JSON-RPC over HTTP last.
+var listening = regexp.MustCompile(`msg="(json-rpc|websocket|operations) listening" addr=(\S+)`)
+
+// environment is that of every glimpse under test: ports that nobody else has,
+// and no time lost at its end.
+func environment() []string {
+	return append(os.Environ(), "GLIMPSE_WS_PORT=0", "GLIMPSE_OPS_PORT=0", "GLIMPSE_DRAIN_TIME=0s")
+}
 
 // serve starts glimpse and waits until it says where it listens. It is stopped
 // with SIGTERM at the end of the test, and must then exit cleanly.
 func serve(t *testing.T, args ...string) *server {
 	t.Helper()
 	s := &server{cmd: exec.Command(program, args...), log: new(bytes.Buffer), out: new(lockedBuffer), done: make(chan struct{})}
-	s.cmd.Stdout = s.out
+	s.cmd.Stdout, s.cmd.Env = s.out, environment()
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -91,19 +100,27 @@ func serve(t *testing.T, args ...string) *server {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	addr := make(chan string, 1)
+	ready := make(chan struct{})
 	go func() {
 		defer close(s.done)
 		lines := bufio.NewScanner(io.TeeReader(stderr, s.log))
 		for lines.Scan() {
-			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
-				addr <- m[1]
+			m := listening.FindStringSubmatch(lines.Text())
+			switch {
+			case m == nil:
+			case m[1] == "websocket":
+				s.ws = m[2]
+			case m[1] == "operations":
+				s.ops = m[2]
+			default:
+				s.addr = m[2]
+				close(ready)
 			}
 		}
 	}()
 	t.Cleanup(func() { s.stop(t) })
 	select {
-	case s.addr = <-addr:
+	case <-ready:
 	case <-s.done:
 		t.Fatalf("glimpse %s ended before it listened:\n%s", strings.Join(args, " "), s.log)
 	case <-time.After(30 * time.Second):

@@ -83,7 +83,9 @@ func TestMisbehaviourExamples(t *testing.T) {
 	}
 }
 
-func isRead(method string) bool { return strings.HasPrefix(method, "eth_get") }
+func isRead(method string) bool {
+	return strings.HasPrefix(method, "eth_get") || strings.HasPrefix(method, "glimpse_")
+}
 
 // Every flag of every command is in docs/operations.md, and every command.
 func TestOperationsDocumentsEveryFlag(t *testing.T) {
@@ -92,7 +94,7 @@ func TestOperationsDocumentsEveryFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	flag := regexp.MustCompile(`(?m)^\s+(--[a-z.-]+)`)
-	for _, command := range []string{"", "dev", "import", "export", "genesis", "serve", "verify", "version"} {
+	for _, command := range []string{"", "dev", "import", "export", "genesis", "serve", "verify", "config", "version"} {
 		args := []string{"--help"}
 		if command != "" {
 			args = []string{command, "--help"}

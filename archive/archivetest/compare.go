@@ -224,9 +224,9 @@ func (c comparison) histories(from, to chain.Number) {
 	c.t.Helper()
 	a := c.Addresses[c.rng.IntN(len(c.Addresses))]
 	for _, s := range c.Slots {
-		var all []archive.SlotVersion
+		var all []chain.SlotVersion
 		for begin, more := from, true; more; begin = all[len(all)-1].Block {
-			var page []archive.SlotVersion
+			var page []chain.SlotVersion
 			var err error
 			page, more, err = c.r.SlotHistory(a, s, begin, to, 2+c.rng.IntN(3))
 			c.no("slot history", err)

@@ -161,22 +161,22 @@ func (m *Model) WriteSide(side []archive.SideWrite) {
 }
 
 // SlotHistory returns what archive.Reader.SlotHistory does without a limit.
-func (m *Model) SlotHistory(key SlotKey, from, to chain.Number) (versions []archive.SlotVersion) {
+func (m *Model) SlotHistory(key SlotKey, from, to chain.Number) (versions []chain.SlotVersion) {
 	for n := from; n <= to; n++ {
 		v := m.Blocks[n].State.Slots[key]
 		if n == from || v != versions[len(versions)-1].Value {
-			versions = append(versions, archive.SlotVersion{Block: n, Value: v})
+			versions = append(versions, chain.SlotVersion{Block: n, Value: v})
 		}
 	}
 	return versions
 }
 
 // CodeHistory returns what archive.Reader.CodeHistory does without a limit.
-func (m *Model) CodeHistory(a chain.Address, from, to chain.Number) (versions []archive.CodeVersion) {
+func (m *Model) CodeHistory(a chain.Address, from, to chain.Number) (versions []chain.CodeVersion) {
 	for n := from; n <= to; n++ {
 		h := m.Blocks[n].State.Accounts[a].CodeHash
 		if n == from || h != versions[len(versions)-1].Hash {
-			versions = append(versions, archive.CodeVersion{Block: n, Hash: h})
+			versions = append(versions, chain.CodeVersion{Block: n, Hash: h})
 		}
 	}
 	return versions

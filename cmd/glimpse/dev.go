@@ -4,8 +4,7 @@ package main
 
 import (
 	"context"
-	"io"
-	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -13,42 +12,41 @@ import (
 	"glimpse/node"
 )
 
-func devCommand(log *slog.Logger, stdout io.Writer) *cli.Command {
+func (p *program) devCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "dev",
-		Usage: "run an embedded chain with pre-confirmations; what glimpse does without a command",
-		Flags: devFlags(),
-		Action: func(ctx context.Context, c *cli.Command) error {
-			return runDev(ctx, c, log, stdout)
-		},
+		Name:   "dev",
+		Usage:  "run an embedded chain with pre-confirmations; what glimpse does without a command",
+		Flags:  devFlags(),
+		Action: p.dev,
 	}
 }
 
 func devFlags() []cli.Flag {
-	return append(httpFlags(),
+	return slices.Concat(commonFlags(), serviceFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "datadir", Usage: "directory of the archive; without it the chain is in memory"},
 		cacheFlag(),
 		&cli.StringFlag{Name: "genesis", Usage: "geth-format genesis `FILE` in place of the built-in one"},
+		&cli.DurationFlag{Name: "pending.max-age", Usage: "`TIME` without a flashblock after which pending is latest; 0 for two blocks", Validator: notNegative},
 		&cli.DurationFlag{Name: "dev.block-time", Usage: "`TIME` between two blocks", Value: 2 * time.Second, Validator: positive},
 		&cli.DurationFlag{Name: "dev.flashblock-time", Usage: "`TIME` between two flashblocks; 0 for none", Value: 200 * time.Millisecond, Validator: notNegative},
 		&cli.Uint64Flag{Name: "dev.safe-lag", Usage: "how many `BLOCKS` safe is behind latest", Value: 4},
 		&cli.Uint64Flag{Name: "dev.finalized-lag", Usage: "how many `BLOCKS` finalized is behind latest", Value: 8},
 		&cli.StringFlag{Name: "dev.feed-addr", Usage: "address of the flashblocks feed", Value: "127.0.0.1"},
 		&cli.IntFlag{Name: "dev.feed-port", Usage: "port of the flashblocks feed; 0 takes a free one", Value: 8547, Validator: isPort},
-		&cli.StringFlag{Name: "dev.feed-compression", Usage: "none, or brotli for binary frames", Value: "none"},
-	)
+		&cli.StringFlag{Name: "dev.feed-compression", Usage: "none, or brotli for binary frames", Value: "none", Validator: oneOf("none", "brotli")},
+	})
 }
 
-func runDev(ctx context.Context, c *cli.Command, log *slog.Logger, stdout io.Writer) error {
+func (p *program) dev(ctx context.Context, c *cli.Command) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	return node.Dev(ctx, node.DevConfig{
-		Store: store(c), Genesis: c.String("genesis"),
-		HTTPAddr: c.String("http.addr"), HTTPPort: c.Int("http.port"),
+	config := node.DevConfig{
+		Service: service(c), Store: store(c), Genesis: c.String("genesis"), PendingMaxAge: c.Duration("pending.max-age"),
 		BlockTime: c.Duration("dev.block-time"), FlashblockTime: c.Duration("dev.flashblock-time"),
 		SafeLag: c.Uint64("dev.safe-lag"), FinalizedLag: c.Uint64("dev.finalized-lag"),
 		FeedAddr: c.String("dev.feed-addr"), FeedPort: c.Int("dev.feed-port"), FeedCompression: c.String("dev.feed-compression"),
-		Log: log, Out: stdout,
-	})
+		Log: p.log(c), Out: p.stdout,
+	}
+	return runService(ctx, &config.Service, func(ctx context.Context) error { return node.Dev(ctx, config) })
 }

@@ -5,31 +5,28 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
-	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"glimpse/node"
 )
 
-func exportCommand(log *slog.Logger) *cli.Command {
+func (p *program) exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "export",
 		Usage:     "write the blocks of a datadir to a file, as \"geth export\" does",
 		ArgsUsage: "FILE",
-		Flags:     []cli.Flag{datadirFlag(), cacheFlag()},
+		Flags:     storeFlags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if c.Args().Len() != 1 {
 				return errors.New("export: want one file")
 			}
-			return node.Export(ctx, node.ExportConfig{Store: store(c), File: c.Args().First(), Log: log})
+			return node.Export(ctx, node.ExportConfig{Store: store(c), File: c.Args().First(), Log: p.log(c)})
 		},
 	}
 }
 
-func genesisCommand(stdout io.Writer) *cli.Command {
+func (p *program) genesisCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "genesis",
 		Usage: "print the genesis of the embedded chain, for \"geth init\"",
@@ -37,15 +34,8 @@ func genesisCommand(stdout io.Writer) *cli.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			_, err := stdout.Write(node.DevGenesis())
+			_, err := p.stdout.Write(node.DevGenesis())
 			return err
 		},
 	}
-}
-
-func positive(d time.Duration) error {
-	if d <= 0 {
-		return errors.New("must be more than 0")
-	}
-	return nil
 }

@@ -5,38 +5,26 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
-	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"glimpse/node"
 )
 
-func importCommand(log *slog.Logger, stderr io.Writer) *cli.Command {
+func (p *program) importCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "import",
 		Usage:     "add blocks to a datadir",
 		ArgsUsage: "FILE...",
 		Description: "The files hold RLP blocks as \"geth export\" writes them, plain or gzip. Blocks that\n" +
 			"are there already are skipped, so an interrupted import is resumed by running it again.",
-		Flags: []cli.Flag{
-			datadirFlag(),
-			cacheFlag(),
-			&cli.StringFlag{Name: "genesis", Usage: "geth-format genesis `FILE`; needed for a new datadir"},
-			&cli.StringFlag{Name: "verify", Usage: "what to compare with each header: root, receipts or off", Value: "root"},
-			&cli.StringFlag{Name: "head", Usage: "end at this `BLOCK`, by number or hash; those above it are taken back"},
-			&cli.StringFlag{Name: "safe", Usage: "call this `BLOCK` safe"},
-			&cli.StringFlag{Name: "finalized", Usage: "call this `BLOCK` finalized"},
-			&cli.Uint64Flag{Name: "history.state", Usage: "keep the state of this many `BLOCKS`; 0 keeps all"},
-			&cli.DurationFlag{Name: "history.time", Usage: "keep the state of this much `TIME` before the head; 0 keeps all", Validator: notNegative},
-		},
+		Flags: importFlags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if !c.Args().Present() {
 				return errors.New("import: no files given")
 			}
-			progress := newProgress(log, stderr)
+			log := p.log(c)
+			progress := newProgress(log, p.stderr)
 			err := node.Import(ctx, node.ImportConfig{
 				Store: store(c), Genesis: c.String("genesis"), Files: c.Args().Slice(), Verify: c.String("verify"),
 				Head: c.String("head"), Safe: c.String("safe"), Finalized: c.String("finalized"),
@@ -52,9 +40,14 @@ func importCommand(log *slog.Logger, stderr io.Writer) *cli.Command {
 	}
 }
 
-func notNegative(d time.Duration) error {
-	if d < 0 {
-		return errors.New("must not be negative")
-	}
-	return nil
+func importFlags() []cli.Flag {
+	return append(storeFlags(),
+		&cli.StringFlag{Name: "genesis", Usage: "geth-format genesis `FILE`; needed for a new datadir"},
+		&cli.StringFlag{Name: "verify", Usage: "what to compare with each header: root, receipts or off", Value: "root"},
+		&cli.StringFlag{Name: "head", Usage: "end at this `BLOCK`, by number or hash; those above it are taken back"},
+		&cli.StringFlag{Name: "safe", Usage: "call this `BLOCK` safe"},
+		&cli.StringFlag{Name: "finalized", Usage: "call this `BLOCK` finalized"},
+		&cli.Uint64Flag{Name: "history.state", Usage: "keep the state of this many `BLOCKS`; 0 keeps all"},
+		&cli.DurationFlag{Name: "history.time", Usage: "keep the state of this much `TIME` before the head; 0 keeps all", Validator: notNegative},
+	)
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -28,75 +27,61 @@ func main() {
 
 // run is main with its surroundings given to it. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	app := newApp(stdout, stderr)
-	if err := app.Run(ctx, args); err != nil {
+	p := &program{stdout: stdout, stderr: stderr}
+	if err := p.command().Run(ctx, args); err != nil {
 		fmt.Fprintln(stderr, "glimpse:", err)
 		return 1
 	}
 	return 0
 }
 
-func newApp(stdout, stderr io.Writer) *cli.Command {
-	log := slog.New(slog.NewTextHandler(stderr, nil))
-	return &cli.Command{
+// A program is where the commands print to.
+type program struct {
+	stdout io.Writer // results
+	stderr io.Writer // the log, progress and errors
+}
+
+// command returns the whole command line.
+func (p *program) command() *cli.Command {
+	root := &cli.Command{
 		Name:  "glimpse",
 		Usage: "storage and code of an Ethereum-like chain, at any block",
 		Description: "Without a command, glimpse runs an embedded chain with pre-confirmations, to try\n" +
-			"it out and to test against. README.md has requests to paste.",
+			"it out and to test against. README.md has requests to paste.\n\n" +
+			"Every flag can also be given in the environment, --http.port as GLIMPSE_HTTP_PORT,\n" +
+			"and in the file that --config names. A flag goes before the environment, and that\n" +
+			"before the file.",
 		Version:     node.Version,
 		HideVersion: true, // there is a command for it
-		Writer:      stdout,
-		ErrWriter:   stderr,
+		Writer:      p.stdout,
+		ErrWriter:   p.stderr,
 		Flags:       devFlags(),
-		Action:      func(ctx context.Context, c *cli.Command) error { return runDev(ctx, c, log, stdout) },
+		Action: func(ctx context.Context, c *cli.Command) error {
+			// Not in Before, which runs for the other commands too.
+			if _, err := configure(ctx, c); err != nil {
+				return err
+			}
+			return p.dev(ctx, c)
+		},
 		Commands: []*cli.Command{
-			devCommand(log, stdout),
-			genesisCommand(stdout),
-			importCommand(log, stderr),
-			exportCommand(log),
-			serveCommand(log),
-			verifyCommand(log, stdout, stderr),
-			versionCommand(stdout),
+			p.devCommand(),
+			p.genesisCommand(),
+			p.importCommand(),
+			p.exportCommand(),
+			p.serveCommand(),
+			p.verifyCommand(),
+			p.versionCommand(),
 		},
 		// Errors are printed once, in run, and no library exits the process.
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 		OnUsageError:   func(_ context.Context, _ *cli.Command, err error, _ bool) error { return err },
 	}
-}
-
-func datadirFlag() cli.Flag {
-	return &cli.StringFlag{Name: "datadir", Usage: "directory of the archive", Required: true}
-}
-
-func cacheFlag() cli.Flag {
-	return &cli.IntFlag{Name: "cache", Usage: "memory for the store, in `MB`", Value: 256, Validator: atLeast(8)}
-}
-
-func httpFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "http.addr", Usage: "address to answer JSON-RPC on", Value: "127.0.0.1"},
-		&cli.IntFlag{Name: "http.port", Usage: "port to answer JSON-RPC on; 0 takes a free one", Value: 8545, Validator: isPort},
+	for _, c := range root.Commands {
+		c.Before = configure
 	}
-}
-
-func atLeast(least int) func(int) error {
-	return func(n int) error {
-		if n < least {
-			return fmt.Errorf("%d is less than %d", n, least)
-		}
-		return nil
-	}
-}
-
-func isPort(n int) error {
-	if n < 0 || n > 65535 {
-		return fmt.Errorf("%d is not a port", n)
-	}
-	return nil
-}
-
-func store(c *cli.Command) node.Store {
-	return node.Store{Datadir: c.String("datadir"), CacheMB: c.Int("cache")}
+	// It configures itself, to tell where each value comes from.
+	root.Commands = append(root.Commands, p.configCommand())
+	return root
 }
 
 // noArguments refuses what a command would otherwise ignore.

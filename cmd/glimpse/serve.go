@@ -4,32 +4,28 @@ package main
 
 import (
 	"context"
-	"log/slog"
+	"slices"
 
 	"github.com/urfave/cli/v3"
 
 	"glimpse/node"
 )
 
-func serveCommand(log *slog.Logger) *cli.Command {
+func (p *program) serveCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "serve",
-		Usage: "answer JSON-RPC from a datadir",
-		Flags: append(httpFlags(), datadirFlag(), cacheFlag()),
-		Action: func(ctx context.Context, c *cli.Command) error {
-			if err := noArguments(c); err != nil {
-				return err
-			}
-			return node.Serve(ctx, serveConfig(c, log))
-		},
+		Name:   "serve",
+		Usage:  "answer JSON-RPC from a datadir",
+		Flags:  serveFlags(),
+		Action: p.serve,
 	}
 }
 
-func serveConfig(c *cli.Command, log *slog.Logger) node.ServeConfig {
-	return node.ServeConfig{
-		Store:    store(c),
-		HTTPAddr: c.String("http.addr"),
-		HTTPPort: c.Int("http.port"),
-		Log:      log,
+func serveFlags() []cli.Flag { return slices.Concat(storeFlags(), serviceFlags()) }
+
+func (p *program) serve(ctx context.Context, c *cli.Command) error {
+	if err := noArguments(c); err != nil {
+		return err
 	}
+	config := node.ServeConfig{Service: service(c), Store: store(c), Log: p.log(c)}
+	return runService(ctx, &config.Service, func(ctx context.Context) error { return node.Serve(ctx, config) })
 }

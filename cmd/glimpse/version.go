@@ -5,14 +5,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/urfave/cli/v3"
 
 	"glimpse/node"
 )
 
-func versionCommand(stdout io.Writer) *cli.Command {
+func (p *program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
 		Usage: "print the version",
@@ -20,7 +19,7 @@ func versionCommand(stdout io.Writer) *cli.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(stdout, node.ClientVersion())
+			_, err := fmt.Fprintln(p.stdout, node.ClientVersion())
 			return err
 		},
 	}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"glimpse/node"
+)
+
+// grace is for closing the store, beyond the time that a service may take to
+// stop.
+const grace = 2 * time.Second
+
+// runService runs a service until ctx ends, and has it read its keys again on
+// SIGHUP. One that does not stop in time is left behind: what it has committed
+// is on disk, and whoever asked it to stop is waiting.
+func runService(ctx context.Context, s *node.Service, run func(context.Context) error) error {
+	reload := make(chan os.Signal, 1) // one that is waiting is as good as many
+	signal.Notify(reload, syscall.SIGHUP)
+	defer signal.Stop(reload)
+	s.Reload = reload
+
+	ended := make(chan error, 1) // never full: it is sent to once
+	go func() { ended <- run(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(s.ShutdownTimeout + grace)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+		return fmt.Errorf("not stopped within --shutdown-timeout %v", s.ShutdownTimeout)
+	}
+}
