@@ -96,7 +96,10 @@ func TestEveryReadFailsWithTheDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	url := startServe(t, store)
+	url, operations := startServe(t, store)
+	if status, why := readiness(t, operations); status != http.StatusOK {
+		t.Errorf("before anything is wrong, the node is not ready: %s", why)
+	}
 
 	contract := common.BigToAddress(common.Big256).Hex()[:38] + "0032"
 	hash := blocks[1].Hash().Hex()
@@ -117,6 +120,9 @@ func TestEveryReadFailsWithTheDisk(t *testing.T) {
 			t.Errorf("with a broken disk {%s} answers %.200s, want an error", r, got)
 		}
 	}
+	if status, why := readiness(t, operations); status != http.StatusServiceUnavailable || !strings.Contains(why, `"reason":"store-error"`) {
+		t.Errorf("with a broken disk /readyz answers %d %s, want store-error", status, why)
+	}
 	disk.FailReads(false)
 	for _, r := range requests {
 		if got := ask(t, url, r); !strings.Contains(got, `"result":`) || strings.Contains(got, `"result":null`) {
@@ -125,32 +131,49 @@ func TestEveryReadFailsWithTheDisk(t *testing.T) {
 	}
 }
 
-// startServe runs Serve until the end of the test and returns where it listens.
-func startServe(t *testing.T, store node.Store) (url string) {
+// readiness asks /readyz.
+func readiness(t *testing.T, operations string) (status int, body string) {
+	t.Helper()
+	resp, err := http.Get(operations + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// startServe runs Serve until the end of the test and returns where it answers
+// requests, and operators.
+func startServe(t *testing.T, store node.Store) (url, operations string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	addr, ended := make(chan string, 1), make(chan error, 1)
+	addr, ended := make(chan string, 2), make(chan error, 1)
 	log := slog.New(listenHandler{slog.DiscardHandler, addr})
+	local := node.Endpoint{Addr: "127.0.0.1"}
 	go func() {
-		ended <- node.Serve(ctx, node.ServeConfig{Service: node.Service{HTTP: node.Endpoint{Addr: "127.0.0.1"}}, Store: store, Log: log})
+		ended <- node.Serve(ctx, node.ServeConfig{Service: node.Service{HTTP: local, Ops: local}, Store: store, Log: log})
 	}()
 	select {
-	case a := <-addr:
+	case a := <-addr: // that of operations comes first
 		t.Cleanup(func() {
 			stop()
 			if err := <-ended; err != nil {
 				t.Errorf("Serve: %v", err)
 			}
 		})
-		return "http://" + a
+		return "http://" + <-addr, "http://" + a
 	case err := <-ended:
 		stop()
 		t.Fatalf("Serve ended before it listened: %v", err)
 	}
-	return ""
+	return "", ""
 }
 
-// A listenHandler picks the address out of the log.
+// A listenHandler picks the addresses out of the log.
 type listenHandler struct {
 	slog.Handler
 	addr chan string
@@ -160,7 +183,7 @@ func (h listenHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 func (h listenHandler) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
-		if r.Message == "json-rpc listening" && a.Key == "addr" {
+		if strings.HasSuffix(r.Message, " listening") && a.Key == "addr" {
 			h.addr <- a.Value.String()
 		}
 		return true

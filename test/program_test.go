@@ -143,6 +143,13 @@ func (s *server) stop(t *testing.T) {
 	}
 }
 
+// stopNow is stop before the end of the test.
+func (s *server) stopNow(t *testing.T) {
+	t.Helper()
+	s.stop(t)
+	s.killed = true
+}
+
 func (s *server) url() string { return "http://" + s.addr + "/" }
 
 // post sends body as a JSON-RPC request and returns the response body.
