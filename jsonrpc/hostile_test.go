@@ -84,7 +84,7 @@ func attacks() []attack {
 			then: untilEnd, mustBeEnded: true},
 		{name: "messages that are too long", options: quick(jsonrpc.Options{MaxBody: 1000}),
 			few: 20, many: 500, first: upgradeRequest + string(frame(text, strings.Repeat(" ", 5000))), then: untilEnd, mustBeEnded: true},
-		{name: "deep nesting", options: quick(jsonrpc.Options{IdleTimeout: 300 * time.Millisecond}),
+		{name: "deep nesting", options: quick(jsonrpc.Options{IdleTimeout: 1500 * time.Millisecond}),
 			few: 10, many: 100, overHTTP: true, first: post(nested), then: untilEnd, mustBeEnded: true},
 		{name: "deep nesting in messages", options: quick(jsonrpc.Options{PingInterval: 200 * time.Millisecond}),
 			few: 10, many: 100, first: upgradeRequest + string(frame(text, nested)), then: untilEnd, mustBeEnded: true},
