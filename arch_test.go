@@ -30,6 +30,7 @@ var allowed = map[string]string{
 	"archive":             "chain",
 	"archive/archivetest": "archive chain",
 	"evm":                 "chain internal/parallel",
+	"evm/opstack":         "chain evm internal/parallel",
 	"merkle":              "chain internal/parallel",
 	"flashblock":          "chain",
 	"flashblock/feed":     "chain flashblock",
@@ -52,9 +53,9 @@ var allowed = map[string]string{
 // confined third-party packages, by path prefix, and where they may be used.
 var confined = map[string]string{
 	"github.com/cockroachdb/pebble/v2":           "archive archive/archivetest",
-	"github.com/ethereum/go-ethereum/core/vm":    "evm internal/chaingen",
+	"github.com/ethereum/go-ethereum/core/vm":    "evm evm/opstack internal/chaingen",
 	"github.com/ethereum/go-ethereum/core/state": "evm",
-	"github.com/ethereum/go-ethereum/trie":       "devchain evm flashblock merkle internal/chaingen",
+	"github.com/ethereum/go-ethereum/trie":       "devchain evm evm/opstack flashblock merkle internal/chaingen",
 	"github.com/valyala/fasthttp":                "jsonrpc",
 	"github.com/coder/websocket":                 "flashblock/feed jsonrpc",
 	"github.com/andybalholm/brotli":              "flashblock",

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/eth/tracers/logger"
 
@@ -71,8 +70,7 @@ func (r *Rules) freeAddresses(s Scene, m ethereum.CallMsg) (map[chain.Address]st
 		}
 		free[crypto.CreateAddress(m.From, sender.Nonce)] = struct{}{}
 	}
-	h := s.Header
-	for _, addr := range vm.ActivePrecompiles(r.config.Rules(h.Number, h.Difficulty.Sign() == 0, h.Time)) {
+	for addr := range r.allPrecompiles(s.Header) {
 		free[addr] = struct{}{}
 	}
 	for _, auth := range m.AuthorizationList {

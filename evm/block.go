@@ -61,6 +61,18 @@ func (r *Rules) Begin(header *types.Header, base chain.View, ancestors Ancestors
 }
 
 func (r *Rules) begin(header *types.Header, hash chain.Hash, base chain.View, ancestors Ancestors) (*Block, error) {
+	b, err := r.open(header, hash, base, ancestors)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.beforeTransactions(); err != nil {
+		return nil, b.die(err)
+	}
+	return b, nil
+}
+
+// open returns a block on which nothing has run yet.
+func (r *Rules) open(header *types.Header, hash chain.Hash, base chain.View, ancestors Ancestors) (*Block, error) {
 	if err := r.checkInputs(header, hash); err != nil {
 		return nil, err
 	}
@@ -68,7 +80,8 @@ func (r *Rules) begin(header *types.Header, hash chain.Hash, base chain.View, an
 		return nil, err
 	}
 	in := &reader{view: base}
-	recorder, err := newRecorder(in)
+	own := r.ownPrecompiles(header.Time)
+	recorder, err := newRecorder(in, own)
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
@@ -85,11 +98,11 @@ func (r *Rules) begin(header *types.Header, hash chain.Hash, base chain.View, an
 	}
 	b.evm = vm.NewEVM(b.context(ancestors), recorder, r.config, vm.Config{})
 	b.evm.SetJumpDestCache(r.jumpDests)
+	if own != nil {
+		b.evm.SetPrecompiles(own)
+	}
 	b.fork = b.evm.GetRules()
 	in.cancel = b.evm.Cancel
-	if err := b.beforeTransactions(); err != nil {
-		return nil, b.die(err)
-	}
 	return b, nil
 }
 
@@ -224,6 +237,13 @@ type Outcome struct {
 	AccessList *bal.BlockAccessList
 }
 
+// hasQueues reports whether the contracts are there that requests come from. Where
+// they must be, their absence is for go-ethereum to refuse.
+func (b *Block) hasQueues() bool {
+	prague := b.rules.config.IsPrague(b.header.Number, b.header.Time)
+	return !b.rules.tolerant || !prague || b.recorder.GetCodeSize(params.WithdrawalQueueAddress) > 0
+}
+
 // Finish executes what follows the last transaction, withdrawals, requests and
 // rewards, and returns what that changed. Of the body only uncles and
 // withdrawals are looked at. Nothing can be applied afterwards.
@@ -244,14 +264,21 @@ func (b *Block) finish(body *types.Body) (*Outcome, error) {
 		return nil, b.err
 	}
 	config, number, time := b.rules.config, b.header.Number, b.header.Time
-	requests, access, err := core.PostExecution(context.Background(), config, number, time, b.logs, body.Withdrawals, b.evm, uint32(len(b.receipts)+1))
+	requests := [][]byte{} // none, which is not the same as none being possible
+	var access *bal.ConstructionBlockAccessList
+	var err error
+	if b.hasQueues() {
+		requests, access, err = core.PostExecution(context.Background(), config, number, time, b.logs, body.Withdrawals, b.evm, uint32(len(b.receipts)+1))
+	}
 	if err := b.readError(); err != nil {
 		return nil, b.die(err)
 	}
 	if err != nil {
 		return nil, b.die(&InvalidBlockError{Ref: b.ref, What: "post-execution", Cause: err})
 	}
-	b.access.Merge(access)
+	if access != nil {
+		b.access.Merge(access)
+	}
 	b.rules.engine.Finalize(headerReader{config: config}, b.header, b.recorder, body)
 	b.recorder.Finalise(b.fork)
 	if err := b.readError(); err != nil {

@@ -102,8 +102,12 @@ func (r *Rules) run(ctx context.Context, s Scene, m *core.Message, hooks *tracin
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
-	machine := vm.NewEVM(r.callContext(s, m, in), db, r.config, vm.Config{NoBaseFee: true, Tracer: hooks})
+	own := r.ownPrecompiles(s.Header.Time)
+	machine := vm.NewEVM(r.callContext(s, m, in), newWarm(db, own), r.config, vm.Config{NoBaseFee: true, Tracer: hooks})
 	defer machine.Release()
+	if own != nil {
+		machine.SetPrecompiles(own)
+	}
 	machine.SetJumpDestCache(r.jumpDests)
 	in.cancel = machine.Cancel
 	stop := context.AfterFunc(ctx, machine.Cancel)
@@ -164,15 +168,4 @@ func (s Scene) blockHash(in *reader) vm.GetHashFunc {
 		}
 		return hash
 	}
-}
-
-// Precompiles returns the precompiled contracts in a block with this header, by
-// the names that EIP-7910 gives them.
-func (r *Rules) Precompiles(header *types.Header) map[string]chain.Address {
-	rules := r.config.Rules(header.Number, header.Difficulty.Sign() == 0, header.Time)
-	named := make(map[string]chain.Address)
-	for addr, contract := range vm.ActivePrecompiledContracts(rules) {
-		named[contract.Name()] = addr
-	}
-	return named
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package evm executes blocks over a chain.View with go-ethereum's EVM and
-// returns what they changed as a chain.Diff. It is the only package that knows
+// returns what they changed as a chain.Diff. It and the packages below it, which
+// build the rules of other chains on a Frame, are the only ones that know
 // go-ethereum's core/vm and core/state.
 //
 // Rules holds what is fixed for a chain; Rules.Execute runs and checks a whole

@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/tracing"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/types/bal"
+	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/holiman/uint256"
 
@@ -22,7 +23,7 @@ import (
 // values noted are ones that the same write reads anyway: a further read would
 // show in the access list of EIP-7928, and might fail.
 type recorder struct {
-	*state.StateDB
+	warm
 
 	delta changes         // since the last call of take
 	open  []chain.Address // written to since the last Finalise
@@ -42,12 +43,12 @@ type change struct {
 
 type changes map[chain.Address]*change
 
-func newRecorder(r *reader) (*recorder, error) {
+func newRecorder(r *reader, own vm.PrecompiledContracts) (*recorder, error) {
 	db, err := state.NewWithReader(types.EmptyRootHash, noTries{}, r)
 	if err != nil {
 		return nil, err
 	}
-	return &recorder{StateDB: db, delta: make(changes)}, nil
+	return &recorder{warm: newWarm(db, own), delta: make(changes)}, nil
 }
 
 func (r *recorder) touch(addr chain.Address) *change {

@@ -24,9 +24,14 @@ type Rules struct {
 	config *params.ChainConfig
 	engine consensus.Engine
 
+	// precompiles of chains that have others than Ethereum; else nil.
+	precompiles func(time uint64) vm.PrecompiledContracts
+
 	// Jump destinations belong to bytecode, not to a block: contracts that are
 	// called in every block are analysed once.
 	jumpDests vm.JumpDestCache
+
+	tolerant bool // see Tolerant
 }
 
 // NewRules returns the rules for config, which is kept and must not be modified.
@@ -51,6 +56,17 @@ func NewRules(config *params.ChainConfig) (*Rules, error) {
 		engine:    beacon.New(ethash.NewFaker()), // a faker skips the seal only
 		jumpDests: core.NewJumpDestCache(),
 	}, nil
+}
+
+// Tolerant returns the rules for blocks that somebody else has accepted. What a
+// header says of its time, its fees and its limits is believed, since nodes for
+// development, and chains with several blocks in a second, have their own ideas;
+// and the contracts of EIP-7002 and EIP-7251 may be missing, which is a block
+// without requests. What execution gives is compared with the header as ever.
+func (r *Rules) Tolerant() *Rules {
+	tolerant := *r
+	tolerant.tolerant = true
+	return &tolerant
 }
 
 // Config returns the chain config, which must not be modified.
