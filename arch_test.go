@@ -41,6 +41,7 @@ var allowed = map[string]string{
 	"ops":                 "chain",
 	"ethapi":              "chain jsonrpc watch",
 	"importer":            "chain evm",
+	"follow/origin":       "chain",
 	"node":                "apikey archive chain devchain ethapi evm flashblock flashblock/feed head importer jsonrpc merkle ops pending watch",
 	"cmd/glimpse":         "node",
 	"internal/chaingen":   "chain evm",

@@ -35,15 +35,16 @@ func (r *Reader) Number(h chain.Hash) (n chain.Number, canonical bool, err error
 	return n, canonical, nil
 }
 
-// Hash returns the hash of the canonical block n. After the head the error is
-// a *chain.Miss.
+// Hash returns the hash of the canonical block n. After the head and before the
+// first block the error is a *chain.Miss.
 func (r *Reader) Hash(n chain.Number) (h chain.Hash, err error) {
 	err = r.block(n, func(b storedBlock) { h = b.hash })
 	return h, err
 }
 
 // Header and Body return a copy of what Commit was given for block n. After
-// the head the error is a *chain.Miss; pruning keeps both.
+// the head and before the first block the error is a *chain.Miss; pruning keeps
+// both.
 func (r *Reader) Header(n chain.Number) (header []byte, err error) {
 	err = r.block(n, func(b storedBlock) { header = slices.Clone(b.header) })
 	return header, err
@@ -56,8 +57,8 @@ func (r *Reader) Body(n chain.Number) (body []byte, err error) {
 }
 
 func (r *Reader) block(n chain.Number, use func(storedBlock)) error {
-	if n > r.heads.head.Number {
-		return r.miss(chain.Future)
+	if err := r.has(n); err != nil {
+		return err
 	}
 	err := r.read(func(c *cursor) error {
 		b, err := c.block(n)
@@ -72,13 +73,28 @@ func (r *Reader) block(n chain.Number, use func(storedBlock)) error {
 	return nil
 }
 
+// has explains a block that is not here (P8).
+func (r *Reader) has(n chain.Number) error {
+	switch {
+	case n > r.heads.head.Number:
+		return r.miss(chain.Future)
+	case n < r.heads.first:
+		return r.miss(chain.Pruned)
+	}
+	return nil
+}
+
 // Diff returns what block n changed. The error is a *chain.Miss where n has no
-// state here. The caller owns the result.
+// state here, and wraps chain.ErrUnknown for the first block of a sparse store.
+// The caller owns the result.
 func (r *Reader) Diff(n chain.Number) (d *chain.Diff, err error) {
 	if err := r.within(n); err != nil {
 		return nil, err
 	}
 	err = r.read(func(c *cursor) error {
+		if r.heads.sparse && n == r.heads.first {
+			return chain.ErrUnknown
+		}
 		d, err = c.diff(n)
 		return err
 	})
@@ -89,10 +105,11 @@ func (r *Reader) Diff(n chain.Number) (d *chain.Diff, err error) {
 }
 
 // Receipts returns a copy of what Commit was given as the receipts of block n.
-// After the head the error is a *chain.Miss; pruning keeps them.
+// After the head and before the first block the error is a *chain.Miss; pruning
+// keeps them.
 func (r *Reader) Receipts(n chain.Number) (receipts []byte, err error) {
-	if n > r.heads.head.Number {
-		return nil, r.miss(chain.Future)
+	if err := r.has(n); err != nil {
+		return nil, err
 	}
 	err = r.read(func(c *cursor) error {
 		stored, err := c.receipts(n)

@@ -10,7 +10,7 @@ import (
 
 func (k *checker) block(key, value []byte) error {
 	n := numberOf(key)
-	if err := k.inOrder(key, chain.Number(k.report.Blocks)); err != nil {
+	if err := k.inOrder(key, k.heads.first+chain.Number(k.report.Blocks)); err != nil {
 		return err
 	}
 	b, err := decodeBlock(value)
@@ -20,7 +20,7 @@ func (k *checker) block(key, value []byte) error {
 	switch {
 	case n == 0 && b.hash != k.heads.identity.Genesis:
 		return corrupt(key, "has hash %s, want the genesis %s", b.hash, k.heads.identity.Genesis)
-	case n > 0 && b.parent != k.lastBlock:
+	case n > k.heads.first && b.parent != k.lastBlock:
 		return corrupt(key, "has parent %s, want %s", b.parent, k.lastBlock)
 	}
 	k.cursor.key = appendHashKey(k.cursor.key[:0], spaceHash, b.hash)
@@ -53,6 +53,9 @@ func (k *checker) hash(key, value []byte) error {
 	n, err := decodeNumber(value)
 	if err != nil {
 		return corrupt(key, "%w", err)
+	}
+	if n < k.heads.first {
+		return corrupt(key, "is block %d, before the first %d", n, k.heads.first)
 	}
 	if n <= k.heads.head.Number {
 		b, err := k.cursor.block(n)
@@ -103,6 +106,11 @@ func (k *checker) meta(key, value []byte) error {
 	switch name := string(key[1:]); name {
 	case metaFormat, metaIdentity, metaHead, metaOldest:
 		k.digestKey(key, value)
+	case metaFirst:
+		if !k.heads.sparse {
+			return corrupt(key, "want none in a store that begins with genesis")
+		}
+		k.digestKey(key, value)
 	case metaSafe, metaFinalized:
 		ref, err := decodeRef(value)
 		if err != nil {
@@ -110,6 +118,9 @@ func (k *checker) meta(key, value []byte) error {
 		}
 		if ref.Number > k.heads.head.Number {
 			return corrupt(key, "is block %d, above the head %d", ref.Number, k.heads.head.Number)
+		}
+		if ref.Number < k.heads.first {
+			return nil
 		}
 		b, err := k.cursor.block(ref.Number)
 		if err != nil {

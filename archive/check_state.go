@@ -23,7 +23,7 @@ func (k *checker) version(key []byte, absent bool) error {
 	case n > k.heads.oldest:
 		k.versions++
 		return nil
-	case absent:
+	case absent && !k.heads.sparse:
 		return corrupt(key, "holds nothing, want no such version at or below the oldest block %d", k.heads.oldest)
 	case k.settled:
 		return corrupt(key, "want one version at or below the oldest block %d, this is another", k.heads.oldest)
@@ -37,6 +37,9 @@ func (k *checker) slot(key, value []byte) error {
 	v, err := decodeSlotValue(value)
 	if err != nil {
 		return corrupt(key, "%w", err)
+	}
+	if err := k.void(key); err != nil {
+		return err
 	}
 	return k.version(key, v == (chain.Value{}))
 }
@@ -64,7 +67,7 @@ func (k *checker) wipe(key, value []byte) error {
 	if len(value) != 0 {
 		return corrupt(key, "has a value of %d bytes, want none", len(value))
 	}
-	if versionOf(key) <= k.heads.oldest {
+	if versionOf(key) <= k.heads.oldest && !k.heads.sparse {
 		return corrupt(key, "is at or below the oldest block %d, want it pruned", k.heads.oldest)
 	}
 	return k.version(key, false)
@@ -121,6 +124,9 @@ func (k *checker) wipeEntry(a chain.Address, n chain.Number) error {
 	if found {
 		k.listed++
 		return nil
+	}
+	if k.heads.sparse {
+		return corrupt(k.cursor.key, "missing, want the mark that journal %d lists", n)
 	}
 	return k.r.eachNewest(appendAccountStem(nil, spaceSlot, a), nil, n-1, func(key, _ []byte) (bool, error) {
 		return false, corrupt(key, "is before the wipe that journal %d lists, and the mark is missing", n)

@@ -35,7 +35,8 @@ type Block struct {
 
 // Init makes an empty store that of the chain id, with genesis as its block 0.
 // On a store that has this genesis already it does nothing; on one that has
-// another, or another chain id, the error wraps ErrGenesis and names both.
+// another, or another chain id, the error wraps ErrGenesis and names both. It
+// refuses a sparse store with ErrSparse.
 func (db *DB) Init(id Identity, genesis Block) error {
 	db.writing.Lock()
 	defer db.writing.Unlock()
@@ -47,9 +48,11 @@ func (db *DB) Init(id Identity, genesis Block) error {
 
 func (db *DB) init(id Identity, genesis Block) error {
 	if r := db.current.Load(); r != nil {
-		if have := r.Identity(); have.Genesis != id.Genesis || have.ChainID != id.ChainID {
-			return fmt.Errorf("%w: it has chain %d with genesis %s, want chain %d with genesis %s",
-				ErrGenesis, have.ChainID, have.Genesis, id.ChainID, id.Genesis)
+		if err := r.belongsTo(id); err != nil {
+			return err
+		}
+		if r.heads.sparse {
+			return ErrSparse
 		}
 		return nil
 	}
@@ -81,6 +84,15 @@ func (db *DB) init(id Identity, genesis Block) error {
 		c.setCode(code, 0)
 	}
 	return db.apply(c, h, pebble.Sync)
+}
+
+// belongsTo refuses a store of another chain.
+func (r *Reader) belongsTo(id Identity) error {
+	if have := r.Identity(); have.Genesis != id.Genesis || have.ChainID != id.ChainID {
+		return fmt.Errorf("%w: it has chain %d with genesis %s, want chain %d with genesis %s",
+			ErrGenesis, have.ChainID, have.Genesis, id.ChainID, id.Genesis)
+	}
+	return nil
 }
 
 // setGenesisAccount leaves out what is absent: before genesis there is nothing
@@ -214,8 +226,12 @@ func (db *DB) addAccount(c *changes, cur *cursor, a *chain.AccountDiff, n chain.
 		return nil
 	}
 	// Most accounts that are destroyed never had storage. A mark for each
-	// would fill the filter and slow the reads of all others.
-	stored, err := cur.hasSlots(a.Address)
+	// would fill the filter and slow the reads of all others. A sparse store
+	// cannot tell, and the mark is what makes unknown slots known.
+	stored, err := c.sparse, error(nil)
+	if !stored {
+		stored, err = cur.hasSlots(a.Address)
+	}
 	if stored {
 		db.wiped.add(a.Address)
 		c.setWipe(a.Address, n)

@@ -56,24 +56,26 @@ func (c *cursor) newest() (block chain.Number, value []byte, found bool, err err
 	return versionOf(c.iter.Key()), value, err == nil, err
 }
 
-func (c *cursor) account(a chain.Address, n chain.Number) (chain.Account, error) {
+// account returns the newest version of an account at or before n.
+func (c *cursor) account(a chain.Address, n chain.Number) (account chain.Account, found bool, err error) {
 	c.key = appendAccountKey(c.key[:0], a, n)
 	_, value, found, err := c.newest()
 	if !found {
-		return chain.Account{}, err
+		return chain.Account{}, false, err
 	}
-	return decodeAccount(value)
+	account, err = decodeAccount(value)
+	return account, err == nil, err
 }
 
 // slot returns the newest version of a slot at or before n, wiped or not.
-func (c *cursor) slot(a chain.Address, s chain.Slot, n chain.Number) (block chain.Number, v chain.Value, err error) {
+func (c *cursor) slot(a chain.Address, s chain.Slot, n chain.Number) (block chain.Number, v chain.Value, found bool, err error) {
 	c.key = appendSlotKey(c.key[:0], a, s, n)
 	block, value, found, err := c.newest()
 	if !found {
-		return 0, chain.Value{}, err
+		return 0, chain.Value{}, false, err
 	}
 	v, err = decodeSlotValue(value)
-	return block, v, err
+	return block, v, err == nil, err
 }
 
 // lastWipe returns the newest wipe of an address at or before n.

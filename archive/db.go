@@ -32,6 +32,10 @@ var (
 	// ErrFormat refuses to open a store of another format.
 	ErrFormat = errors.New("archive has another format")
 
+	// ErrSparse refuses to use a sparse store where the state of every block
+	// is needed.
+	ErrSparse = errors.New("archive begins after genesis and does not know all state")
+
 	// ErrGenesis refuses to use a store for another chain than it was made for.
 	ErrGenesis = errors.New("archive belongs to another chain")
 
@@ -157,8 +161,8 @@ func (db *DB) checkFormat() error {
 		return m.err
 	}
 	if found {
-		if n, err := decodeNumber(value); err != nil || n != format {
-			return fmt.Errorf("%w: %x, this program reads %d", ErrFormat, value, format)
+		if n, err := decodeNumber(value); err != nil || n != format && n != formatSparse {
+			return fmt.Errorf("%w: %x, this program reads %d and %d", ErrFormat, value, format, formatSparse)
 		}
 		return nil
 	}

@@ -231,7 +231,7 @@ func TestOpenRefusesADirectoryInUse(t *testing.T) {
 func TestOpenRefusesAnotherFormat(t *testing.T) {
 	disk := archivetest.NewDisk()
 	db := open(t, disk)
-	newer := []byte{0, 0, 0, 0, 0, 0, 0, 2}
+	newer := []byte{0, 0, 0, 0, 0, 0, 0, 3}
 	if err := errors.Join(db.Init(id, genesis), db.Plant([]byte("mformat"), newer), db.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,9 @@
 //	r block(8)                        hashes of its transactions, receipts
 //	x transaction hash(32)            block(8), index(4)
 //	t caller's key                    side data: newest value only
-//	m name                            format, identity, heads, oldest block
+//	o address(20)                     account at the first block, in a sparse store
+//	o address(20) slot(32)            slot at the first block, in a sparse store
+//	m name                            format, identity, heads, first and oldest block
 //
 // docs/formats.md draws every value.
 //
@@ -33,6 +35,11 @@
 //     whatever is committed, unwound or pruned later (P1, P6).
 //   - A5. After a write fails the DB refuses all others and serves the last
 //     state that was written whole.
+//   - A6. A sparse store begins with some block whose state it does not know. A
+//     key that no block wrote since is what it was then: that is in o, or
+//     unknown, never zero. What hides it is kept for ever: at or below oldest a
+//     version may be zero or an account that does not exist, and the last wipe
+//     of an address stays. Other stores know everything, and pay nothing for it.
 //
 // A DB has one writer at a time: writing methods wait for each other. Readers
 // take no lock that a writer holds (P4). Pebble flushes and compacts in the

@@ -22,6 +22,8 @@ func wellFormed(key []byte) bool {
 		return len(key) == blockKeySize
 	case spaceCode, spaceHash, spaceTx:
 		return len(key) == hashKeySize
+	case spaceOrigin:
+		return len(key) == accountStem || len(key) == slotStem
 	case spaceMeta, spaceSide:
 		return true
 	}
@@ -52,6 +54,11 @@ func formatKey(key []byte) string {
 		return fmt.Sprintf("hash %s", chain.Hash(key[1:]))
 	case spaceTx:
 		return fmt.Sprintf("transaction %s", chain.Hash(key[1:]))
+	case spaceOrigin:
+		if len(key) == slotStem {
+			return fmt.Sprintf("slot %s of %s at the first block", slotOf(key), addressOf(key))
+		}
+		return fmt.Sprintf("account %s at the first block", addressOf(key))
 	case spaceMeta:
 		return fmt.Sprintf("meta %q", key[1:])
 	}

@@ -18,7 +18,9 @@ import (
 // later ones, which a call from the last block returned continues with, that
 // value again first.
 //
-// The error is a *chain.Miss where a block of the range has no state here.
+// The error is a *chain.Miss where a block of the range has no state here. In a
+// sparse store it wraps chain.ErrUnknown where the value at from is not known;
+// all later ones are.
 func (r *Reader) SlotHistory(a chain.Address, s chain.Slot, from, to chain.Number, limit int) (versions []chain.SlotVersion, more bool, err error) {
 	v, err := r.historyView(from, to)
 	if err != nil {

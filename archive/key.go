@@ -16,6 +16,7 @@ const (
 	spaceHash    = 'h'
 	spaceJournal = 'j'
 	spaceMeta    = 'm'
+	spaceOrigin  = 'o'
 	spaceReceipt = 'r'
 	spaceSlot    = 's'
 	spaceSide    = 't'
@@ -77,6 +78,10 @@ func appendAccountKey(dst []byte, a chain.Address, n chain.Number) []byte {
 
 func appendWipeKey(dst []byte, a chain.Address, n chain.Number) []byte {
 	return appendVersion(appendAccountStem(dst, spaceWipe, a), n)
+}
+
+func appendOriginSlotKey(dst []byte, a chain.Address, s chain.Slot) []byte {
+	return append(appendAccountStem(dst, spaceOrigin, a), s[:]...)
 }
 
 func appendHashKey(dst []byte, space byte, h chain.Hash) []byte {

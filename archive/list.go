@@ -50,6 +50,10 @@ func (r *Reader) eachNewest(prefix, after []byte, n chain.Number, use func(key, 
 // of their keys, beginning after the slot after, or at the first where that is
 // nil. More says that there are others after the last. The error is a
 // *chain.Miss where n has no state here.
+//
+// In a sparse store it wraps chain.ErrUnknown unless the account was wiped since
+// the first block, or has code and is known not to have existed then: only so are
+// all its slots here.
 func (r *Reader) Slots(a chain.Address, n chain.Number, after *chain.Slot, limit int) (slots []chain.SlotDiff, more bool, err error) {
 	if err := r.within(n); err != nil {
 		return nil, false, err
@@ -59,6 +63,9 @@ func (r *Reader) Slots(a chain.Address, n chain.Number, after *chain.Slot, limit
 		begin = appendSlotStem(nil, a, *after)
 	}
 	wiped, err := r.lastWipe(a, n)
+	if err == nil && r.heads.sparse {
+		err = r.knowsAllSlots(a, n, wiped)
+	}
 	if err == nil {
 		err = r.eachNewest(appendAccountStem(nil, spaceSlot, a), begin, n, func(key, value []byte) (bool, error) {
 			v, err := decodeSlotValue(value)
@@ -99,7 +106,8 @@ type AccountEntry struct {
 // Accounts returns up to limit accounts that exist at block n, in order of
 // their addresses, beginning after the address after, or at the first where
 // that is nil. More says that there are others after the last. The error is a
-// *chain.Miss where n has no state here.
+// *chain.Miss where n has no state here, and wraps chain.ErrUnknown in a sparse
+// store: which accounts there were at its first block nobody can tell.
 func (r *Reader) Accounts(n chain.Number, after *chain.Address, limit int) (accounts []AccountEntry, more bool, err error) {
 	if err := r.within(n); err != nil {
 		return nil, false, err
@@ -107,6 +115,9 @@ func (r *Reader) Accounts(n chain.Number, after *chain.Address, limit int) (acco
 	var begin []byte
 	if after != nil {
 		begin = appendAccountStem(nil, spaceAccount, *after)
+	}
+	if r.heads.sparse {
+		return nil, false, fmt.Errorf("list accounts at %d: %w", n, chain.ErrUnknown)
 	}
 	err = r.eachNewest([]byte{spaceAccount}, begin, n, func(key, value []byte) (bool, error) {
 		account, err := decodeAccount(value)

@@ -27,6 +27,8 @@ type Identity struct {
 type heads struct {
 	identity        Identity
 	head            chain.Ref
+	first           chain.Number // that the store begins with; 0 unless sparse
+	sparse          bool         // the state of first is not here
 	oldest          chain.Number
 	safe, finalized tag
 }
@@ -49,12 +51,19 @@ func (t tag) upTo(n chain.Number) tag {
 
 // format is the version of everything that the comparer's name does not cover:
 // keys, values and what they mean. A store with another one is refused.
-const format = 1
+//
+// A sparse store has a number of its own, because a program that does not know
+// of sparse stores would take what is unknown for zero.
+const (
+	format       = 1
+	formatSparse = 2
+)
 
 // The names in the metadata space.
 const (
 	metaFormat    = "format"
 	metaIdentity  = "identity"
+	metaFirst     = "first"
 	metaHead      = "head"
 	metaOldest    = "oldest"
 	metaSafe      = "safe"
@@ -106,6 +115,9 @@ func loadHeads(p *pebble.DB) (h heads, found bool, err error) {
 		h.identity = decodeMeta(&m, decodeIdentity, identity)
 		h.head = decodeMeta(&m, decodeRef, m.need(metaHead))
 		h.oldest = decodeMeta(&m, decodeNumber, m.need(metaOldest))
+		if h.sparse = decodeMeta(&m, decodeNumber, m.need(metaFormat)) == formatSparse; h.sparse {
+			h.first = decodeMeta(&m, decodeNumber, m.need(metaFirst))
+		}
 		h.safe = m.tag(metaSafe)
 		h.finalized = m.tag(metaFinalized)
 		return h, m.err == nil, m.err

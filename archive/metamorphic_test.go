@@ -26,14 +26,22 @@ func TestRandomHistory(t *testing.T) {
 		}
 	}
 	for seed := range uint64(seeds) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			h := newHistory(t, seed)
-			for range 60 {
-				h.step()
-			}
-			h.releaseHeld()
-		})
+		for name, begin := range histories {
+			t.Run(fmt.Sprintf("%s,seed=%d", name, seed), func(t *testing.T) {
+				h := begin(t, seed)
+				for range 60 {
+					h.step()
+				}
+				h.releaseHeld()
+			})
+		}
 	}
+}
+
+// histories are the ways that a store begins.
+var histories = map[string]func(*testing.T, uint64) *history{
+	"full":   newHistory,
+	"sparse": newSparseHistory,
 }
 
 // A history is one archive and what it should be.
@@ -63,6 +71,20 @@ func newHistory(t *testing.T, seed uint64) *history {
 	h.db = open(t, h.disk)
 	h.must(h.db.Init(id, genesis))
 	h.model = archivetest.NewModel(id, genesis)
+	h.durable()
+	return h
+}
+
+// newSparseHistory begins with the last of a few blocks and none of its state.
+func newSparseHistory(t *testing.T, seed uint64) *history {
+	h := &history{t: t, rng: newRand(seed), world: archivetest.NewWorld(5), disk: archivetest.NewDisk()}
+	id, genesis := h.world.Genesis(h.rng)
+	h.model = archivetest.NewModel(id, genesis)
+	for range h.rng.IntN(5) {
+		h.model.Commit(h.world.Block(h.rng, h.model))
+	}
+	h.db = open(t, h.disk)
+	h.must(h.db.InitAt(id, h.model.BeginAtHead()))
 	h.durable()
 	return h
 }
@@ -115,6 +137,11 @@ func (h *history) step() {
 	case k < 22:
 		h.must(h.db.Compact()) // changes nothing, and all of it is durable
 		h.durable()
+	case k < 24 && h.model.Sparse:
+		facts := h.world.Facts(h.rng, h.model)
+		h.must(h.db.KeepOrigin(facts))
+		h.model.KeepOrigin(facts)
+		h.written()
 	default:
 		h.hold()
 	}
@@ -208,6 +235,7 @@ func (h *history) compare() {
 	r.Release()
 	if len(h.held) > 0 {
 		old := h.held[h.rng.IntN(len(h.held))]
+		old.model.Known = h.model.Known // facts reach Readers of any age
 		archivetest.Compare(h.t, h.rng, h.world, old.reader, old.model)
 	}
 }

@@ -59,7 +59,7 @@ func (db *DB) prune(oldest chain.Number) error {
 }
 
 // forget makes n the oldest block (A2): what its changes hide, and what of
-// them is absence, goes.
+// them is absence, goes. In a sparse store absence stays (A6).
 func (c *changes) forget(r *Reader, n chain.Number) error {
 	var d *chain.Diff
 	err := r.read(func(cur *cursor) (err error) {
@@ -68,6 +68,9 @@ func (c *changes) forget(r *Reader, n chain.Number) error {
 		}
 		for i := range d.Accounts {
 			if err := c.forgetBefore(cur, &d.Accounts[i], n); err != nil {
+				return err
+			}
+			if err := c.forgetMark(cur, &d.Accounts[i], n); err != nil {
 				return err
 			}
 		}
@@ -94,7 +97,7 @@ func (c *changes) forgetBefore(cur *cursor, a *chain.AccountDiff, n chain.Number
 		if err := c.deleteNewest(cur); err != nil {
 			return err
 		}
-		if !a.Account.Exists {
+		if !a.Account.Exists && !c.sparse {
 			c.deleteAccount(a.Address, n)
 		}
 	}
@@ -103,7 +106,7 @@ func (c *changes) forgetBefore(cur *cursor, a *chain.AccountDiff, n chain.Number
 		if err := c.deleteNewest(cur); err != nil {
 			return err
 		}
-		if s.Value == (chain.Value{}) {
+		if s.Value == (chain.Value{}) && !c.sparse {
 			c.deleteSlot(a.Address, s.Slot, n)
 		}
 	}
@@ -119,9 +122,22 @@ func (c *changes) deleteNewest(cur *cursor) error {
 	return err
 }
 
-// forgetWiped deletes the storage that a wipe at n made void, and the mark.
+// forgetMark deletes the mark of a wipe at n. A sparse store needs it to know
+// that storage of before is void, and forgets the mark before it instead.
+func (c *changes) forgetMark(cur *cursor, a *chain.AccountDiff, n chain.Number) error {
+	switch {
+	case !a.Wiped:
+		return nil
+	case c.sparse:
+		cur.key = appendWipeKey(cur.key[:0], a.Address, n-1)
+		return c.deleteNewest(cur)
+	}
+	c.deleteWipe(a.Address, n)
+	return nil
+}
+
+// forgetWiped deletes the storage that a wipe at n made void.
 func (c *changes) forgetWiped(r *Reader, a chain.Address, n chain.Number) error {
-	c.deleteWipe(a, n)
 	stem := appendAccountStem(nil, spaceSlot, a)
 	return r.eachNewest(stem, nil, n-1, func(key, _ []byte) (more bool, err error) {
 		c.delete(key)

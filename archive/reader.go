@@ -73,6 +73,11 @@ func (r *Reader) Head() chain.Ref { return r.heads.head }
 // Oldest returns the oldest block whose state is here.
 func (r *Reader) Oldest() chain.Number { return r.heads.oldest }
 
+// First returns the block that the store begins with. Sparse says that the
+// state of that block is not here but for what KeepOrigin was told; otherwise
+// it is genesis.
+func (r *Reader) First() (n chain.Number, sparse bool) { return r.heads.first, r.heads.sparse }
+
 // Safe and Finalized return the blocks set with SetTags; ok is false while
 // there is none.
 func (r *Reader) Safe() (ref chain.Ref, ok bool)      { return r.heads.safe.get() }
@@ -98,9 +103,9 @@ func (r *Reader) take() (*cursor, error) {
 }
 
 // give keeps c for the next read, unless the last one failed: what an iterator
-// does after an error is not worth knowing.
+// does after an error is not worth knowing. Not to know is no failure.
 func (r *Reader) give(c *cursor, failed error) {
-	if failed != nil || !r.idle.put(c) {
+	if failed != nil && failed != chain.ErrUnknown || !r.idle.put(c) {
 		_ = c.iter.Close() // repeats errors that its reads returned
 	}
 }

@@ -79,13 +79,18 @@ func (c *cursor) transaction(h chain.Hash) (n chain.Number, index int, found boo
 }
 
 // addTransactions refuses a transaction that the chain or the block itself has
-// already: there is one place under its hash, and unwinding would lose it.
+// already: there is one place under its hash, and unwinding would lose it. The
+// cursor is nil for the first block.
 func (c *changes) addTransactions(cur *cursor, b *Block) error {
 	seen := make(map[chain.Hash]bool, len(b.Transactions))
 	for i, h := range b.Transactions {
-		at, _, known, err := cur.transaction(h)
-		if err != nil {
-			return err
+		var at chain.Number
+		var known bool
+		if cur != nil {
+			var err error
+			if at, _, known, err = cur.transaction(h); err != nil {
+				return err
+			}
 		}
 		if known || seen[h] {
 			if seen[h] {

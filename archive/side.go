@@ -46,7 +46,8 @@ func (db *DB) WriteSide(side []SideWrite) error {
 }
 
 // SetTags sets the safe and the finalized block. Nil means that none is known.
-// A block that is not on the canonical chain is refused with a *chain.Miss.
+// A block that is not on the canonical chain is refused with a *chain.Miss; one
+// before the first block of a sparse store is believed.
 func (db *DB) SetTags(safe, finalized *chain.Ref) error {
 	return db.change("set tags", func(r *Reader, c *changes, h *heads) (err error) {
 		if h.safe, err = r.tag(safe); err != nil {
@@ -63,6 +64,9 @@ func (db *DB) SetTags(safe, finalized *chain.Ref) error {
 func (r *Reader) tag(ref *chain.Ref) (tag, error) {
 	if ref == nil {
 		return tag{}, nil
+	}
+	if ref.Number < r.heads.first {
+		return tag{*ref, true}, nil // only the caller can know
 	}
 	h, err := r.Hash(ref.Number)
 	if err != nil {

@@ -11,6 +11,10 @@ import (
 // A View is the state at the end of one block. It is valid as long as the
 // Reader it came from is held. A slot or an account is one seek, without
 // allocation; View is small and copied freely.
+//
+// In a sparse store an error wraps chain.ErrUnknown where no block up to this
+// one wrote what was asked for and KeepOrigin was not told of it. When it has
+// been, the same View knows.
 type View struct {
 	r *Reader
 	n chain.Number
@@ -36,7 +40,10 @@ func (v View) Account(a chain.Address) (chain.Account, error) {
 	if err != nil {
 		return chain.Account{}, err
 	}
-	account, err := c.account(a, v.n)
+	account, found, err := c.account(a, v.n)
+	if !found && err == nil && v.r.heads.sparse {
+		account, err = v.r.originAccount(c, a)
+	}
 	v.r.give(c, err)
 	if err != nil {
 		return chain.Account{}, fmt.Errorf("read account %s at %d: %w", a, v.n, err)
@@ -59,7 +66,10 @@ func (v View) Slot(a chain.Address, s chain.Slot) (chain.Value, error) {
 }
 
 func (v View) slot(c *cursor, a chain.Address, s chain.Slot) (chain.Value, error) {
-	written, value, err := c.slot(a, s, v.n)
+	written, value, found, err := c.slot(a, s, v.n)
+	if !found && err == nil && v.r.heads.sparse {
+		return v.unwritten(c, a, s)
+	}
 	if err != nil || value == (chain.Value{}) || !v.r.db.wiped.mayHold(a) {
 		return value, err
 	}
@@ -90,6 +100,9 @@ func (v View) Code(h chain.Hash) ([]byte, error) {
 func (r *Reader) code(h chain.Hash) (code []byte, err error) {
 	err = r.read(func(c *cursor) error {
 		_, stored, found, err := c.code(h)
+		if err == nil && !found && r.heads.sparse {
+			stored, found, err = r.db.lateCode(c.key)
+		}
 		if err == nil && !found {
 			return missing(c.key)
 		}

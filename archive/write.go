@@ -18,6 +18,10 @@ type changes struct {
 	value []byte
 	err   error
 	lost  bool // Pebble still has the batch
+
+	// sparse says that absence must be kept: below it is not nothing, but what
+	// was at the first block.
+	sparse bool
 }
 
 func (db *DB) newChanges() *changes { return &changes{batch: db.pebble.NewBatch()} }
@@ -83,7 +87,9 @@ func (db *DB) begin() (*Reader, *changes, error) {
 	if r == nil {
 		return nil, nil, ErrEmpty
 	}
-	return r, db.newChanges(), nil
+	c := db.newChanges()
+	c.sparse = r.heads.sparse
+	return r, c, nil
 }
 
 func (db *DB) writable() error {

@@ -13,6 +13,7 @@ type Lease struct {
 	state     *published
 	views     [4]View // room for the views of a usual request, so that it allocates none
 	used      int
+	past      map[chain.Selector]chain.View // what Publisher.Past gave; nil before the first
 }
 
 // Acquire takes a Lease on what is current. The caller must Release it.
@@ -42,7 +43,7 @@ func (p *Publisher) acquire() *Lease {
 func (l *Lease) Release() {
 	l.state.Release()
 	clear(l.views[:l.used])
-	l.state, l.used = nil, 0
+	l.state, l.used, l.past = nil, 0, nil
 	l.publisher.leases.Put(l)
 }
 
@@ -67,14 +68,15 @@ func (l *Lease) Transaction(h chain.Hash) (n chain.Number, index int, ok bool, e
 }
 
 // View returns the state of the block that sel means. It is good until the
-// Lease is released.
+// Lease is released. State that is not here is a *chain.Miss, unless
+// Publisher.Past has it.
 func (l *Lease) View(sel chain.Selector) (chain.View, error) {
 	n, err := l.Locate(sel)
 	if err != nil {
-		return nil, err
+		return l.pastHash(sel, err)
 	}
 	if n < l.state.Oldest() {
-		return nil, l.miss(chain.Pruned)
+		return l.pastNumber(sel, n)
 	}
 	var overlay Overlay
 	if sel.IsPending() {
@@ -141,7 +143,7 @@ func tag(r chain.Ref, ok bool) (chain.Number, error) {
 	return r.Number, nil
 }
 
-func (l *Lease) miss(why chain.Reason) error {
+func (l *Lease) miss(why chain.Reason) *chain.Miss {
 	return &chain.Miss{Reason: why, Oldest: l.state.Oldest(), Latest: l.state.Head().Number}
 }
 

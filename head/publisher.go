@@ -24,6 +24,14 @@ type Publisher struct {
 	// is set before the first Publish.
 	Now func() time.Time
 
+	// Past answers for blocks without state here: those before the oldest one,
+	// and hashes that are not known, which may be of such. It is given a number
+	// or a hash and the miss that is the answer otherwise, which it returns
+	// where it has nothing, and it must say nothing about blocks from
+	// miss.Oldest on. Its View is good until the Lease is released. Nil means
+	// that there is no such place. It is set before the first Publish.
+	Past func(sel chain.Selector, miss *chain.Miss) (chain.View, error)
+
 	current atomic.Pointer[published]
 	leases  sync.Pool // of *Lease, to be used again
 }

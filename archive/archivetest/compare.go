@@ -72,8 +72,18 @@ func (c comparison) miss(what string, err error, want chain.Reason) {
 	c.equal(what, *miss, chain.Miss{Reason: want, Oldest: c.m.Oldest, Latest: c.m.Head().Number})
 }
 
+func (c comparison) unknown(what string, err error) {
+	c.t.Helper()
+	if !errors.Is(err, chain.ErrUnknown) {
+		c.t.Fatalf("%s: got error %v, want ErrUnknown", what, err)
+	}
+}
+
 func (c comparison) heads() {
 	c.t.Helper()
+	first, sparse := c.r.First()
+	c.equal("first", first, c.m.First)
+	c.equal("sparse", sparse, c.m.Sparse)
 	c.equal("head", c.r.Head(), c.m.Head())
 	c.equal("oldest", c.r.Oldest(), c.m.Oldest)
 	c.equal("identity", c.r.Identity(), c.m.Identity)
@@ -133,7 +143,7 @@ func (c comparison) block(n chain.Number) {
 	receipts, errReceipts := c.r.Receipts(n)
 	diff, errDiff := c.r.Diff(n)
 	_, reason := c.m.At(n)
-	if reason == chain.Future {
+	if reason == chain.Future || n < c.m.First {
 		c.miss("hash", errHash, reason)
 		c.miss("header", errHeader, reason)
 		c.miss("body", errBody, reason)
@@ -149,6 +159,10 @@ func (c comparison) block(n chain.Number) {
 	c.equal("receipts", string(receipts), string(want.Receipts))
 	if reason != "" {
 		c.miss("diff", errDiff, reason)
+		return
+	}
+	if c.m.Sparse && n == c.m.First {
+		c.unknown("diff of the first block", errDiff)
 		return
 	}
 	c.no("diff", errDiff)
@@ -169,27 +183,56 @@ func (c comparison) state(n chain.Number) {
 	}
 	c.no("state", err)
 	for _, a := range c.Addresses {
-		account, err := v.Account(a)
-		c.no("account", err)
-		c.equal("account", account, state.Accounts[a])
-		code, err := v.Code(account.CodeHash)
-		c.no("code", err)
-		c.equal("code", code, c.m.Codes[account.CodeHash])
+		c.account(v, a, state)
 		for _, s := range c.Slots {
-			got, err := v.Slot(a, s)
-			c.no("slot", err)
-			if want := state.Slots[SlotKey{a, s}]; got != want {
-				c.t.Fatalf("slot %s of %s at %d: got %s, want %s", s, a, n, got, want)
-			}
+			c.slot(v, SlotKey{a, s}, state)
 		}
 		c.slotList(a, n, state)
 	}
 	c.accountList(n, state)
 }
 
+func (c comparison) account(v archive.View, a chain.Address, state State) {
+	c.t.Helper()
+	account, err := v.Account(a)
+	if !c.m.KnowsAccount(a, v.Number()) {
+		c.unknown("account", err)
+		until, err := v.AccountHeldUntil(a)
+		c.no("account held until", err)
+		c.equal("account held until", until, c.m.HeldUntil(accountChange(a)))
+		return
+	}
+	c.no("account", err)
+	c.equal("account", account, state.Accounts[a])
+	code, err := v.Code(account.CodeHash)
+	c.no("code", err)
+	c.equal("code", code, c.Code(account.CodeHash))
+}
+
+func (c comparison) slot(v archive.View, k SlotKey, state State) {
+	c.t.Helper()
+	got, err := v.Slot(k.Address, k.Slot)
+	if !c.m.KnowsSlot(k, v.Number()) {
+		c.unknown("slot", err)
+		until, err := v.SlotHeldUntil(k.Address, k.Slot)
+		c.no("slot held until", err)
+		c.equal("slot held until", until, c.m.HeldUntil(slotChange(k)))
+		return
+	}
+	c.no("slot", err)
+	if want := state.Slots[k]; got != want {
+		c.t.Fatalf("slot %s of %s at %d: got %s, want %s", k.Slot, k.Address, v.Number(), got, want)
+	}
+}
+
 // slotList reads the listing page by page.
 func (c comparison) slotList(a chain.Address, n chain.Number, state State) {
 	c.t.Helper()
+	if !c.m.KnowsAllSlots(a, n) {
+		_, _, err := c.r.Slots(a, n, nil, 1)
+		c.unknown("slots", err)
+		return
+	}
 	var all []chain.SlotDiff
 	var after *chain.Slot
 	for more := true; more; {
@@ -206,6 +249,11 @@ func (c comparison) slotList(a chain.Address, n chain.Number, state State) {
 
 func (c comparison) accountList(n chain.Number, state State) {
 	c.t.Helper()
+	if c.m.Sparse {
+		_, _, err := c.r.Accounts(n, nil, 1)
+		c.unknown("accounts", err)
+		return
+	}
 	var all []archive.AccountEntry
 	var after *chain.Address
 	for more := true; more; {
@@ -224,6 +272,11 @@ func (c comparison) histories(from, to chain.Number) {
 	c.t.Helper()
 	a := c.Addresses[c.rng.IntN(len(c.Addresses))]
 	for _, s := range c.Slots {
+		if !c.m.KnowsSlot(SlotKey{a, s}, from) {
+			_, _, err := c.r.SlotHistory(a, s, from, to, 1)
+			c.unknown("slot history", err)
+			continue
+		}
 		var all []chain.SlotVersion
 		for begin, more := from, true; more; begin = all[len(all)-1].Block {
 			var page []chain.SlotVersion
@@ -235,8 +288,12 @@ func (c comparison) histories(from, to chain.Number) {
 		c.equal("slot history", all, c.m.SlotHistory(SlotKey{a, s}, from, to))
 	}
 	codes, _, err := c.r.CodeHistory(a, from, to, int(to-from)+1)
-	c.no("code history", err)
-	c.equal("code history", codes, c.m.CodeHistory(a, from, to))
+	if c.m.KnowsAccount(a, from) {
+		c.no("code history", err)
+		c.equal("code history", codes, c.m.CodeHistory(a, from, to))
+	} else {
+		c.unknown("code history", err)
+	}
 	_, _, err = c.r.SlotHistory(a, c.Slots[0], from, c.m.Head().Number+1, 1)
 	c.miss("slot history past the head", err, chain.Future)
 }
@@ -254,11 +311,30 @@ func Matches(t testing.TB, w World, r *archive.Reader, m *Model) bool {
 			return false
 		}
 	}
+	if m.Sparse && !matchesOrigin(w, r, m) {
+		return false
+	}
 	return !slices.ContainsFunc(w.SideKeys, func(key string) bool {
 		got, ok, err := r.Side([]byte(key))
 		want, exists := m.Side[key]
 		return err != nil || ok != exists || !bytes.Equal(got, want)
 	})
+}
+
+// matchesOrigin reports whether the archive was told of the first block what m
+// says.
+func matchesOrigin(w World, r *archive.Reader, m *Model) bool {
+	for _, a := range w.Addresses {
+		if _, err := r.OriginAccount(a); (err == nil) != m.Known.Accounts[a] {
+			return false
+		}
+		for _, s := range w.Slots {
+			if _, err := r.OriginSlot(a, s); (err == nil) != m.Known.Slots[SlotKey{a, s}] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func below(rng *rand.Rand, n chain.Number) chain.Number {

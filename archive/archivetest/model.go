@@ -22,6 +22,12 @@ type Model struct {
 	Side            map[string][]byte
 	Hashes          map[chain.Hash]chain.Number // of every block there ever was
 	Codes           map[chain.Hash][]byte       // of the blocks there are
+
+	// Sparse says that the archive begins with block First and was told of
+	// its state only what is Known.
+	Sparse bool
+	First  chain.Number
+	Known  Known
 }
 
 // Place returns where a transaction is; ok is false where no block has it.
@@ -71,6 +77,7 @@ func (m *Model) Clone() *Model {
 	c.Side = maps.Clone(m.Side)
 	c.Hashes = maps.Clone(m.Hashes)
 	c.Codes = maps.Clone(m.Codes)
+	c.Known = m.Known.clone()
 	return &c
 }
 
@@ -131,10 +138,7 @@ func (s State) apply(a chain.AccountDiff) {
 // Unwind takes the blocks above to away.
 func (m *Model) Unwind(to chain.Number, side []archive.SideWrite) {
 	m.Blocks = slices.Clone(m.Blocks[:to+1])
-	m.Codes = make(map[chain.Hash][]byte)
-	for _, b := range m.Blocks {
-		m.addCodes(b.Diff)
-	}
+	m.collectCodes()
 	for _, tag := range []**chain.Ref{&m.Safe, &m.Finalized} {
 		if *tag != nil && (*tag).Number > to {
 			*tag = nil
