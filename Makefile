@@ -6,7 +6,7 @@ BUILD       := build
 FUZZTIME    ?= 30000x
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint race fuzz bench bench-smoke memory latency hostile e2e e2e-geth e2e-kill e2e-clients check clean
+.PHONY: build test lint race fuzz bench bench-smoke memory latency follow-latency hostile e2e e2e-geth e2e-kill e2e-clients e2e-follow e2e-opgeth anvil geth check clean
 
 build:
 	$(GO) build -o $(BUILD)/glimpse ./cmd/glimpse
@@ -53,28 +53,52 @@ memory:
 latency:
 	GLIMPSE_LATENCY_SENDS=200 $(GO) test -run '^TestPreconfirmationLatency$$' -v -count 1 -timeout 30m ./test
 
+# From a flashblock leaving its publisher to a read on a follower, 300 of them.
+follow-latency:
+	GLIMPSE_LATENCY_FLASHBLOCKS=300 $(GO) test -run '^TestFollowLatency$$' -v -count 1 -timeout 30m ./test
+
 # Clients that mean harm, with ten thousand connections where they count: what
 # honest reads take meanwhile, and how much memory is resident.
 hostile:
 	GLIMPSE_HOSTILE_CONNECTIONS=10000 $(GO) test -run '^TestHostileClients$$' -v -count 1 -timeout 30m ./test
 	GLIMPSE_HOSTILE=1 $(GO) test -run '^TestHostileClients$$' -v -count 1 -timeout 30m ./jsonrpc
 
-e2e: e2e-geth e2e-kill e2e-clients
+e2e: e2e-geth e2e-kill e2e-clients e2e-follow e2e-opgeth
 
-# A geth from its own module, beside which every slot and code is compared.
-e2e-geth:
+# A geth from its own module.
+geth:
 	$(GO) build -C peers/geth -o ../../$(BUILD)/geth github.com/ethereum/go-ethereum/cmd/geth
-	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth $(GO) test -run 'AgainstGeth$$' -v -count 1 -timeout 30m ./test
+
+# An anvil, as npm has it.
+anvil:
+	@command -v npm >/dev/null || { apt-get update && apt-get install -y nodejs npm; }
+	npm --prefix e2e/anvil install --no-package-lock --no-audit --no-fund --loglevel=error
+
+ANVIL := $(CURDIR)/e2e/anvil/node_modules/.bin/anvil
+
+# Every slot and code compared beside geth.
+e2e-geth: geth
+	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth $(GO) test -run 'AgainstGeth$$' -v -count 1 -timeout 30m ./test ./follow/upstream
 
 # Fifty imports killed at random moments.
 e2e-kill:
 	GLIMPSE_KILLS=50 $(GO) test -run '^TestKilledImportResumes$$' -v -count 1 -timeout 30m ./test
 
-# viem, ethers, web3.js and cast, as npm has them.
-e2e-clients:
-	@command -v npm >/dev/null || { apt-get update && apt-get install -y nodejs npm; }
+# viem, ethers, web3.js and cast, as npm has them, against glimpse dev, and against
+# a glimpse that follows an anvil.
+e2e-clients: anvil
 	npm --prefix e2e/clients install --no-package-lock --no-audit --no-fund --loglevel=error
-	GLIMPSE_CLIENTS=$(CURDIR)/e2e/clients $(GO) test -run '^TestClients$$' -v -count 1 -timeout 10m ./test
+	GLIMPSE_CLIENTS=$(CURDIR)/e2e/clients GLIMPSE_ANVIL=$(ANVIL) $(GO) test -run '^TestClients' -v -count 1 -timeout 10m ./test
+
+# A geth, an anvil and glimpse dev, each followed for 200 blocks and compared.
+e2e-follow: geth anvil
+	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth GLIMPSE_ANVIL=$(ANVIL) GLIMPSE_FOLLOW_BLOCKS=200 \
+		$(GO) test -run '^TestFollow' -v -count 1 -timeout 30m ./test
+
+# OP-Stack rules beside an op-geth from its own module.
+e2e-opgeth:
+	$(GO) build -C peers/opgeth -o ../../$(BUILD)/op-geth github.com/ethereum/go-ethereum/cmd/geth
+	GLIMPSE_OPGETH=$(CURDIR)/$(BUILD)/op-geth $(GO) test -run AgainstOpGeth -v -count 1 -timeout 10m ./evm/opstack
 
 clean:
 	rm -rf $(BUILD)

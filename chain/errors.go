@@ -12,6 +12,10 @@ var (
 	// ErrNoTag is the answer to safe and finalized while no such block is known.
 	ErrNoTag = errors.New("block not found")
 
+	// ErrUnavailable is the answer where something is not here and cannot be
+	// fetched from elsewhere now. It is never an absence (P2).
+	ErrUnavailable = errors.New("not here, and cannot be fetched now")
+
 	// ErrCorrupt marks stored data that contradicts itself. It is never the
 	// caller's doing and no retry mends it.
 	ErrCorrupt = errors.New("corrupt store")

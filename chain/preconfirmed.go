@@ -15,6 +15,9 @@ type Preconfirmed struct {
 	// Index is that of the last flashblock in it.
 	Index uint64
 
+	// Hashes are those of all transactions. Transactions has them whole, and is
+	// nil on chains with transactions that go-ethereum does not know.
+	Hashes       []Hash
 	Transactions []*types.Transaction
 	Receipts     []*types.Receipt // one for each transaction; their block hash is zero
 }

@@ -76,7 +76,8 @@ type Histories interface {
 	Slots(sel chain.Selector, a chain.Address, after *chain.Slot, limit int) (slots []chain.SlotDiff, more bool, err error)
 }
 
-// Config is what an API is made from. Of its first part all is required.
+// Config is what an API is made from. Of its first part all is required but the
+// EVM, without which nothing can be executed.
 type Config struct {
 	ChainID uint64
 	Chain   *params.ChainConfig // not modified
@@ -104,6 +105,14 @@ type Config struct {
 	Timeout  time.Duration // of all calls of a request; 0 means 30 s
 	MaxCalls int           // that execute or search at once; 0 means all cores but one
 
+	// Partial says that there are blocks, bodies and transactions of the chain
+	// that are not here: what is not found is then not known to be absent.
+	Partial bool
+
+	// Forwarder is asked for methods that are not served here, and where Partial
+	// for what is not found; nil means that nobody is.
+	Forwarder Forwarder
+
 	// Without these their methods do not exist.
 	Sequencer Sequencer
 	Dev       Dev
@@ -115,6 +124,7 @@ type API struct {
 	config   Config
 	methods  map[string]*namedMethod
 	unknown  *namedMethod                 // for all that do not exist; it cannot be run
+	sentOn   *namedMethod                 // for all that the Forwarder is asked for
 	calls    chan struct{}                // holds one for each costly call that runs
 	queued   atomic.Int64                 // costly calls that wait for their turn
 	tip      atomic.Pointer[suggestedTip] // of the last head it was asked for
@@ -127,7 +137,13 @@ func New(c Config) *API {
 	c = c.withDefaults()
 	a := &API{config: c, methods: make(map[string]*namedMethod), calls: make(chan struct{}, c.MaxCalls)}
 	a.unknown = &namedMethod{name: "unknown", observer: c.Observer.Method("")}
+	a.sentOn = &namedMethod{name: "forwarded", run: forward, observer: c.Observer.Method("forwarded")}
 	a.add(reading)
+	if c.EVM == nil {
+		for name := range executing {
+			delete(a.methods, name)
+		}
+	}
 	if c.Sequencer != nil {
 		a.add(sequencing)
 	}
@@ -205,10 +221,19 @@ var reading = map[string]method{
 	"glimpse_listStorage":                     bounded(listStorage),
 	"glimpse_getStateDiff":                    bounded(getStateDiff),
 	"glimpse_status":                          status,
+	"debug_getRawHeader":                      getRawHeader,
+	"debug_getRawBlock":                       getRawBlock,
+	"debug_getRawReceipts":                    getRawReceipts,
+	"debug_getRawTransaction":                 getRawTransaction,
 }
 
+// executing are those that need an EVM.
+var executing = map[string]bool{"eth_call": true, "eth_estimateGas": true, "eth_createAccessList": true, "eth_config": true}
+
 // Has implements jsonrpc.Handler.
-func (a *API) Has(name []byte) bool { return a.methods[string(name)] != nil }
+func (a *API) Has(name []byte) bool {
+	return a.methods[string(name)] != nil || a.config.Forwarder != nil && forwarded(name)
+}
 
 // Begin implements jsonrpc.Handler: it takes the snapshot that the whole
 // request is answered from, and waits for it where the header asks for that. Its
@@ -231,6 +256,7 @@ type session struct {
 	yielded  time.Time       // when other requests could last go first
 	deadline time.Time       // of the request
 	ctx      context.Context // of the call under way
+	sentOn   []byte          // the method that the Forwarder is asked for
 	args     arguments       // here and not in Call, where passing its address on would allocate it
 }
 
@@ -238,12 +264,19 @@ type session struct {
 func (s *session) Call(ctx context.Context, dst []byte, name []byte, params jsonrpc.Values) ([]byte, *jsonrpc.Error) {
 	m := s.api.methods[string(name)]
 	s.ctx, s.args = ctx, arguments{rest: params}
+	if m == nil && s.api.config.Forwarder != nil && forwarded(name) {
+		m, s.sentOn = s.api.sentOn, name
+	}
 	if m == nil {
 		failed := jsonrpc.MethodNotFound(name)
 		s.observe(s.api.unknown, failed)
 		return dst, failed
 	}
 	out, err := s.run(m, dst)
+	if err != nil && s.api.config.Forwarder != nil && isElsewhere(err) && forwarded(name) {
+		s.sentOn, s.args.rest = name, params
+		out, err = forward(s, dst, &s.args)
+	}
 	if err != nil {
 		failed := s.api.wireError(m.name, err)
 		s.observe(m, failed)

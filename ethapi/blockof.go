@@ -23,6 +23,7 @@ type block struct {
 	header  *types.Header
 	hash    chain.Hash
 
+	headerOnly     bool // nothing else is known here
 	loadedBody     *types.Body
 	loadedReceipts types.Receipts // nil until they are read
 }
@@ -43,6 +44,9 @@ func (s *session) blockOf(sel chain.Selector) (*block, error) {
 
 // preconfirmed returns a block that is promised and not sealed. Its hash is zero.
 func (s *session) preconfirmed(p *chain.Preconfirmed) *block {
+	if p.Transactions == nil && len(p.Hashes) > 0 {
+		return &block{session: s, number: chain.Number(p.Header.Number.Uint64()), header: p.Header, headerOnly: true}
+	}
 	body := &types.Body{Transactions: p.Transactions}
 	if s.api.config.Chain.IsShanghai(p.Header.Number, p.Header.Time) {
 		body.Withdrawals = types.Withdrawals{}
@@ -72,7 +76,7 @@ func (s *session) sealed(n chain.Number) (*block, error) {
 // block, as the specification has it: ok is then false.
 func (s *session) findBlock(sel chain.Selector) (b *block, ok bool, err error) {
 	b, err = s.blockOf(sel)
-	if miss := new(chain.Miss); errors.As(err, &miss) {
+	if miss := new(chain.Miss); errors.As(err, &miss) && !(s.api.config.Partial && isElsewhere(err)) {
 		return nil, false, nil
 	}
 	return b, err == nil, err
@@ -82,9 +86,15 @@ func (b *block) body() (*types.Body, error) {
 	if b.loadedBody != nil {
 		return b.loadedBody, nil
 	}
+	if b.headerOnly {
+		return nil, errElsewhere
+	}
 	text, err := b.session.Body(b.number)
 	if err != nil {
 		return nil, fmt.Errorf("body of block %d: %w", b.number, err)
+	}
+	if len(text) == 0 {
+		return nil, errElsewhere
 	}
 	body := new(types.Body)
 	if err := rlp.DecodeBytes(text, body); err != nil {

@@ -69,6 +69,13 @@ func (a *API) wireError(method string, err error) *jsonrpc.Error {
 	case errors.Is(err, context.Canceled):
 		return &jsonrpc.Error{Code: codeLate, Message: "request given up: the node is stopping"}
 	}
+	if errors.Is(err, errElsewhere) || errors.Is(err, chain.ErrUnknown) {
+		return &jsonrpc.Error{Code: codePruned, Message: err.Error()}
+	}
+	if errors.Is(err, chain.ErrUnavailable) {
+		a.config.Log.Warn("upstream not reached", "method", method, "err", err)
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "this needs an upstream node, which cannot be reached now"}
+	}
 	a.config.Observer.ReadFailed(err)
 	a.config.Log.Error("read failed", "method", method, "err", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}

@@ -78,7 +78,7 @@ func preconfirmed(tx *types.Transaction) *chain.Preconfirmed {
 		Status: types.ReceiptStatusSuccessful, GasUsed: 21000, CumulativeGasUsed: 21000,
 		EffectiveGasPrice: big.NewInt(8), TxHash: tx.Hash(), BlockNumber: header.Number,
 	}
-	return &chain.Preconfirmed{Header: header, Index: 3, Transactions: []*types.Transaction{tx}, Receipts: []*types.Receipt{receipt}}
+	return &chain.Preconfirmed{Header: header, Index: 3, Hashes: []chain.Hash{tx.Hash()}, Transactions: []*types.Transaction{tx}, Receipts: []*types.Receipt{receipt}}
 }
 
 func sequencing(f *fake) (*fakeSequencer, func(*ethapi.Config)) {

@@ -17,12 +17,29 @@ type NodeStatus struct {
 	// that is not known.
 	Source string
 
+	// Engine is where what a block changed comes from, such as "execute"; empty
+	// where nothing is followed.
+	Engine string
+
+	// Upstreams are the nodes that are followed.
+	Upstreams []UpstreamStatus
+
 	// Retention says in words which state is kept, such as "all"; empty where
 	// that is not known.
 	Retention string
 
 	// Feed is nil where the node follows no feed of pre-confirmations.
 	Feed *FeedStatus
+}
+
+// UpstreamStatus is how a node is doing that is followed.
+type UpstreamStatus struct {
+	Name    string       `json:"name"`
+	Leads   bool         `json:"leads"` // it is asked first
+	Healthy bool         `json:"healthy"`
+	Latest  chain.Number `json:"latest"`
+	Lag     chain.Number `json:"lag"` // in blocks, behind the best one
+	Error   string       `json:"error,omitempty"`
 }
 
 // FeedStatus is how the feed of pre-confirmations is doing.
@@ -38,6 +55,8 @@ type statusJSON struct {
 	Version   string             `json:"version"`
 	ChainID   hexutil.Uint64     `json:"chainId"`
 	Source    *string            `json:"source"`
+	Engine    *string            `json:"engine,omitempty"`
+	Upstreams []UpstreamStatus   `json:"upstreams,omitempty"`
 	Latest    headJSON           `json:"latest"`
 	Safe      *refJSON           `json:"safe"`
 	Finalized *refJSON           `json:"finalized"`
@@ -91,6 +110,8 @@ func status(s *session, dst []byte, args *arguments) ([]byte, error) {
 		Version:   s.api.config.Version,
 		ChainID:   hexutil.Uint64(s.api.config.ChainID),
 		Source:    known(node.Source),
+		Engine:    known(node.Engine),
+		Upstreams: node.Upstreams,
 		Latest:    headJSON{*newRefJSON(s.Latest(), true), hexutil.Uint64(latest.header.Time)},
 		Safe:      newRefJSON(s.Safe()),
 		Finalized: newRefJSON(s.Finalized()),

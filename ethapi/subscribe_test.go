@@ -196,14 +196,14 @@ func text(t *testing.T, v any) string {
 
 // promisedBlock is block 5 with its first transactions, up to a flashblock.
 func promisedBlock(index uint64, transactions int) *chain.Preconfirmed {
-	return &chain.Preconfirmed{Header: fakeHeader(5), Index: index, Transactions: fakeTransactions(5)[:transactions]}
+	return withTransactions(index, fakeTransactions(5)[:transactions])
 }
 
 func TestNewFlashblocks(t *testing.T) {
 	const revoked = `{"revoked":true,"number":"0x5","parentHash":"0x0000000000000000000000000000000000000000000000000000000000000105","index":"0x1"}`
 	moved := onBranch("a", 5, nil)
 	moved.broken = "place" // block 5 has the transactions in another order
-	anew := onBranch("a", 4, &chain.Preconfirmed{Header: fakeHeader(5), Transactions: fakeTransactions(4)})
+	anew := onBranch("a", 4, withTransactions(0, fakeTransactions(4)))
 	anew.broken = "place past the end" // what was promised is not in its place any more
 	tests := []struct {
 		name string
@@ -310,3 +310,12 @@ func TestWhySubscriptionsEnd(t *testing.T) {
 }
 
 var _ jsonrpc.Subscriber = (*ethapi.Notifier)(nil)
+
+// withTransactions returns block 5 with transactions.
+func withTransactions(index uint64, txs []*types.Transaction) *chain.Preconfirmed {
+	p := &chain.Preconfirmed{Header: fakeHeader(5), Index: index, Transactions: txs}
+	for _, tx := range txs {
+		p.Hashes = append(p.Hashes, tx.Hash())
+	}
+	return p
+}

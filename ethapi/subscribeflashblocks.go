@@ -67,16 +67,16 @@ func promiseKept(s Snapshot, p *chain.Preconfirmed) (bool, error) {
 	if reached < number {
 		return false, nil
 	}
-	for i, tx := range p.Transactions {
-		if b, index, ok := s.PendingTransaction(tx.Hash()); ok {
+	for i, hash := range p.Hashes {
+		if b, index, ok := s.PendingTransaction(hash); ok {
 			if index != i || b.Header.Number.Cmp(p.Header.Number) != 0 {
 				return false, nil
 			}
 			continue
 		}
-		n, index, ok, err := s.Transaction(tx.Hash())
+		n, index, ok, err := s.Transaction(hash)
 		if err != nil {
-			return false, fmt.Errorf("transaction %s: %w", tx.Hash(), err)
+			return false, fmt.Errorf("transaction %s: %w", hash, err)
 		}
 		if !ok || n != number || index != i {
 			return false, nil

@@ -29,8 +29,11 @@ func getTransactionReceipt(s *session, dst []byte, args *arguments) ([]byte, err
 		return nil, err
 	}
 	b, index, ok, err := s.find(hash)
+	if err != nil {
+		return nil, err
+	}
 	if !ok {
-		return appendNull(dst), err
+		return appendNull(dst), nil
 	}
 	receipt, err := newReceiptJSON(b, index)
 	if err != nil {
@@ -65,6 +68,9 @@ func (s *session) find(hash chain.Hash) (b *block, index int, ok bool, err error
 	}
 	if !ok {
 		p, index, ok := s.PendingTransaction(hash)
+		if !ok && s.api.config.Partial && s.api.config.Forwarder != nil {
+			return nil, 0, false, errElsewhere
+		}
 		if !ok {
 			return nil, 0, false, nil
 		}

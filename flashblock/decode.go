@@ -35,35 +35,61 @@ const maxElements = MaxSize / 64
 // ErrMessage is wrapped by every error of Decode.
 var ErrMessage = errors.New("malformed flashblock")
 
+// ErrEnd is the error of Decode for a message that only says that no more pieces
+// of a build follow. Some feeds send it; nothing depends on it. It wraps
+// ErrMessage.
+var ErrEnd = fmt.Errorf("%w: the end of a build", ErrMessage)
+
 // Decode reads a message as it came from a feed, as JSON or as JSON compressed
 // with Brotli; which of the two is seen from its content, because feeds say it
 // in different ways or not at all. Members that are not known are ignored, and
 // most that are missing or null are zero: not all feeds send all. The result
 // shares no memory with data.
 func Decode(data []byte) (*Message, error) {
+	m, _, err := decode(data)
+	return m, err
+}
+
+// DecodeWithText is Decode, but the Message also keeps the text that it was
+// decoded from, see Message.Text.
+func DecodeWithText(data []byte) (*Message, error) {
+	m, text, err := decode(data)
+	if err != nil {
+		return nil, err
+	}
+	m.text = bytes.Clone(text)
+	return m, nil
+}
+
+// decode also returns the text, which may be data itself.
+func decode(data []byte) (*Message, []byte, error) {
 	text := data
 	if !isJSON(text) {
 		var err error
 		if text, err = inflate(data); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	switch {
 	case len(text) > MaxSize:
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrMessage, len(text), MaxSize)
+		return nil, nil, fmt.Errorf("%w: %d bytes, at most %d", ErrMessage, len(text), MaxSize)
 	case bytes.Count(text, []byte{','}) > maxElements:
-		return nil, fmt.Errorf("%w: more than %d elements", ErrMessage, maxElements)
+		return nil, nil, fmt.Errorf("%w: more than %d elements", ErrMessage, maxElements)
 	}
 	var w wireMessage
 	if err := json.Unmarshal(text, &w); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMessage, err)
+		// Its text repeats what was found, which may be megabytes.
+		return nil, nil, fmt.Errorf("%w: %.200s", ErrMessage, err.Error())
+	}
+	if w.isEnd() {
+		return nil, nil, ErrEnd
 	}
 	m, err := w.message()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMessage, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrMessage, err)
 	}
 	m.size = len(text)
-	return m, nil
+	return m, text, nil
 }
 
 func isJSON(data []byte) bool {
@@ -80,6 +106,10 @@ func inflate(data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes inflate to more than %d", ErrMessage, len(data), most)
 	}
 	return text, nil
+}
+
+func (w *wireMessage) isEnd() bool {
+	return w.PayloadID != nil && w.Index == nil && w.Base == nil && w.Diff == nil && w.Metadata.BlockNumber == nil
 }
 
 func (w *wireMessage) message() (*Message, error) {
@@ -116,6 +146,7 @@ func (w *wireMessage) message() (*Message, error) {
 		return nil, err
 	}
 	w.Metadata.fill(m)
+	m.AccessList = w.accessList()
 	return m, nil
 }
 
@@ -172,20 +203,20 @@ func (w *wireDiff) delta(d *Delta) error {
 }
 
 func (w *wireMetadata) fill(m *Message) {
-	if len(w.NewAccountBalances) > 0 {
-		m.Balances = make(map[chain.Address]*uint256.Int, len(w.NewAccountBalances))
+	if len(w.NewAccountBalances.value) > 0 {
+		m.Balances = make(map[chain.Address]*uint256.Int, len(w.NewAccountBalances.value))
 	}
-	for addr, balance := range w.NewAccountBalances {
+	for addr, balance := range w.NewAccountBalances.value {
 		if balance != nil {
 			m.Balances[addr] = (*uint256.Int)(balance)
 		}
 	}
-	if len(w.Receipts) > 0 {
-		m.Receipts = make(map[chain.Hash]*Receipt, len(w.Receipts))
+	if len(w.Receipts.value) > 0 {
+		m.Receipts = make(map[chain.Hash]*Receipt, len(w.Receipts.value))
 	}
-	for hash, r := range w.Receipts {
-		if r != nil {
-			m.Receipts[hash] = r.receipt()
+	for hash, r := range w.Receipts.value {
+		if r.value != nil {
+			m.Receipts[hash] = r.value.receipt()
 		}
 	}
 }

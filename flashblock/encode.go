@@ -16,16 +16,30 @@ import (
 
 // Encode returns m as feeds send it in text frames.
 func Encode(m *Message) ([]byte, error) {
+	inMetadata, inDiff, err := wireAccessListOf(m.AccessList)
+	if err != nil {
+		return nil, fmt.Errorf("encode access list of flashblock %d of block %d: %w", m.Index, m.Number, err)
+	}
+	balances := make(map[chain.Address]*hexutil.U256, len(m.Balances))
+	for addr, balance := range m.Balances {
+		balances[addr] = (*hexutil.U256)(balance)
+	}
+	receipts := make(map[chain.Hash]wireOptional, len(m.Receipts))
+	for hash, r := range m.Receipts {
+		receipts[hash] = wireOptional{wireReceiptOf(r)}
+	}
 	w := wireMessage{
 		PayloadID: new(hexutil.Bytes(m.Payload[:])),
 		Index:     &m.Index,
 		Diff:      wireDelta(&m.Delta),
 		Metadata: wireMetadata{
-			BlockNumber:        (*uint64)(&m.Number),
-			NewAccountBalances: make(map[chain.Address]*hexutil.U256, len(m.Balances)),
-			Receipts:           make(map[chain.Hash]*wireReceipt, len(m.Receipts)),
+			BlockNumber:        (*wireNumber)(&m.Number),
+			NewAccountBalances: tolerant[map[chain.Address]*hexutil.U256]{balances},
+			Receipts:           tolerant[map[chain.Hash]wireOptional]{receipts},
+			AccessList:         inMetadata,
 		},
 	}
+	w.Diff.AccessListData = inDiff
 	if b := m.Base; b != nil {
 		w.Base = &wireBase{
 			ParentBeaconBlockRoot: &b.ParentBeaconRoot,
@@ -38,12 +52,6 @@ func Encode(m *Message) ([]byte, error) {
 			ExtraData:             new(hexutil.Bytes(b.ExtraData)),
 			BaseFeePerGas:         (*hexutil.U256)(b.BaseFee),
 		}
-	}
-	for addr, balance := range m.Balances {
-		w.Metadata.NewAccountBalances[addr] = (*hexutil.U256)(balance)
-	}
-	for hash, r := range m.Receipts {
-		w.Metadata.Receipts[hash] = wireReceiptOf(r)
 	}
 	text, err := json.Marshal(&w)
 	if err != nil {
@@ -100,13 +108,20 @@ func EncodeBrotli(m *Message) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Compress(text)
+}
+
+// Compress returns the text of a message as feeds send it in compressed binary
+// frames.
+func Compress(text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: brotliQuality, LGWin: brotliWindow})
-	if _, err = w.Write(text); err == nil {
+	_, err := w.Write(text)
+	if err == nil {
 		err = w.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("compress flashblock %d of block %d: %w", m.Index, m.Number, err)
+		return nil, fmt.Errorf("compress flashblock: %w", err)
 	}
 	return out.Bytes(), nil
 }

@@ -34,8 +34,18 @@ type Message struct {
 	Balances map[chain.Address]*uint256.Int
 	Receipts map[chain.Hash]*Receipt
 
-	size int // bytes of the text it was decoded from, 0 where it was not
+	// AccessList is what the transactions of this piece wrote, as the
+	// sequencer tells it; nil where the feed does not, or in a form that is
+	// not known.
+	AccessList *AccessList
+
+	text []byte // what it was decoded from, where that is kept
+	size int    // bytes of the text it was decoded from, 0 where it was not
 }
+
+// Text returns the JSON that m was decoded from, all members of it, and whether
+// that was kept. It must not be modified.
+func (m *Message) Text() ([]byte, bool) { return m.text, m.text != nil }
 
 // A Base is what is fixed when the building of a block begins.
 type Base struct {
@@ -52,7 +62,9 @@ type Base struct {
 // A Delta is what one piece adds to its block. All but the transactions is of
 // the block so far, this piece included.
 type Delta struct {
-	Transactions [][]byte // in their binary encoding, those of this piece only
+	// Transactions are those of this piece only, in their binary encoding and
+	// of whatever type: what cannot be decoded here is not left out.
+	Transactions [][]byte
 
 	GasUsed      uint64
 	ReceiptsRoot chain.Hash
@@ -97,7 +109,7 @@ const leastSize = 1024
 
 // Size returns about how many bytes of memory m takes, for bounds.
 func (m *Message) Size() int {
-	size := m.size + leastSize
+	size := m.size + len(m.text) + leastSize
 	if m.size == 0 {
 		for _, tx := range m.Delta.Transactions {
 			size += len(tx)

@@ -30,14 +30,15 @@ func NewTally() *Tally {
 	return &Tally{trie: trie.NewEmpty(nil)} // it is never committed, so it needs no database
 }
 
-// Add takes in the receipts that follow.
-func (t *Tally) Add(receipts types.Receipts) error {
+// Add takes in the receipts that follow. Encoded has the same in the form that the
+// root is made of, which for chains with receipts of their own is another one.
+func (t *Tally) Add(receipts types.Receipts, encoded types.DerivableList) error {
 	var key []byte
 	var value bytes.Buffer
 	for i, receipt := range receipts {
 		key = rlp.AppendUint64(key[:0], uint64(t.count))
 		value.Reset()
-		receipts.EncodeIndex(i, &value)
+		encoded.EncodeIndex(i, &value)
 		if err := t.trie.Update(key, bytes.Clone(value.Bytes())); err != nil {
 			return fmt.Errorf("receipt %d: %w", t.count, err)
 		}

@@ -5,6 +5,7 @@ package flashblock
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -48,12 +49,14 @@ type (
 		WithdrawalsRoot *chain.Hash         `json:"withdrawals_root"`
 		BlobGasUsed     *hexutil.Uint64     `json:"blob_gas_used,omitempty"`
 		PostExecTx      *hexutil.Bytes      `json:"post_exec_tx,omitempty"`
+		AccessListData  json.RawMessage     `json:"access_list_data,omitempty"`
 	}
 
 	wireMetadata struct {
-		BlockNumber        *uint64                         `json:"block_number"`
-		NewAccountBalances map[chain.Address]*hexutil.U256 `json:"new_account_balances"`
-		Receipts           map[chain.Hash]*wireReceipt     `json:"receipts"`
+		BlockNumber        *wireNumber                               `json:"block_number"`
+		NewAccountBalances tolerant[map[chain.Address]*hexutil.U256] `json:"new_account_balances"`
+		Receipts           tolerant[map[chain.Hash]wireOptional]     `json:"receipts"`
+		AccessList         json.RawMessage                           `json:"access_list,omitempty"`
 	}
 
 	wireReceipt struct {
@@ -72,7 +75,37 @@ type (
 	}
 
 	wireStatus bool
+
+	wireNumber uint64
+
+	wireOptional = tolerant[*wireReceipt]
 )
+
+// A tolerant is a member of the metadata, whose form feeds have changed and will
+// change again: what is not understood is not there. Nothing that decides what
+// state a flashblock makes is read from it.
+type tolerant[T any] struct{ value T }
+
+// MarshalJSON writes the value alone.
+func (t tolerant[T]) MarshalJSON() ([]byte, error) { return json.Marshal(t.value) }
+
+// UnmarshalJSON never fails.
+func (t *tolerant[T]) UnmarshalJSON(text []byte) error {
+	var v T
+	if json.Unmarshal(text, &v) == nil {
+		t.value = v
+	}
+	return nil
+}
+
+// UnmarshalJSON takes a number as feeds send it, and also a quantity in hex, as
+// every other number in a message is.
+func (n *wireNumber) UnmarshalJSON(text []byte) error {
+	if bytes.HasPrefix(text, []byte{'"'}) {
+		return (*hexutil.Uint64)(n).UnmarshalJSON(text)
+	}
+	return json.Unmarshal(text, (*uint64)(n))
+}
 
 // MarshalJSON writes the status as a quantity.
 func (s wireStatus) MarshalJSON() ([]byte, error) {
@@ -116,11 +149,15 @@ func (r *wireReceipt) UnmarshalJSON(text []byte) error {
 		if err := json.Unmarshal(text, &wrapped); err != nil {
 			return err
 		}
+		_, known := wrapped["status"]
 		for name, inner := range wrapped {
 			if kind, ok := receiptTypes[name]; ok && len(wrapped) == 1 {
 				r.Type = &kind
-				text = inner
+				text, known = inner, true
 			}
+		}
+		if !known { // without a word of it, "failed" would be a lie
+			return errors.New("receipt of an unknown form")
 		}
 	}
 	return json.Unmarshal(text, (*plain)(r))

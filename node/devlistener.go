@@ -13,6 +13,7 @@ import (
 
 	"glimpse/devchain"
 	"glimpse/flashblock/feed"
+	"glimpse/pending"
 )
 
 var _ devchain.Listener = (*devNode)(nil)
@@ -20,6 +21,7 @@ var _ devchain.Listener = (*devNode)(nil)
 // Preconfirmed implements devchain.Listener. The node's own pending state comes
 // from the feed like everybody else's.
 func (d *devNode) Preconfirmed(f *devchain.Flashblock) {
+	d.promised.remember(f.Transactions)
 	m, err := newMessage(f)
 	if err == nil {
 		err = d.feed.Publish(context.Background(), m)
@@ -48,7 +50,7 @@ func (d *devNode) Reorganised(r *devchain.Reorganisation) {
 }
 
 func (d *devNode) announce(s *devchain.Sealed, removed int) {
-	if err := d.preconfirmations.seal(s.Block, removed); err != nil {
+	if err := d.preconfirmations.seal(pending.NewSealedBlock(s.Block), removed); err != nil {
 		d.config.Log.Error("sealed block is not published", "block", s.Block.NumberU64(), "err", err)
 	}
 }

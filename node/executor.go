@@ -4,6 +4,8 @@ package node
 
 import (
 	"errors"
+	"fmt"
+	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -15,7 +17,10 @@ import (
 )
 
 // executor lets pending execute flashblocks by the rules of the chain.
-type executor struct{ rules *evm.Rules }
+type executor struct {
+	rules *evm.Rules
+	known *knownTransactions // whose senders are known; nil where none are
+}
 
 var _ pending.Executor = executor{}
 
@@ -36,7 +41,7 @@ func (x executor) Begin(header, _ *types.Header, base chain.View, ancestors func
 	if err != nil {
 		return nil, err
 	}
-	return execution{block, x.rules.Signer(header)}, nil
+	return execution{block, x.rules.Signer(header), x.known}, nil
 }
 
 // Transient implements pending.Executor.
@@ -45,13 +50,52 @@ func (x executor) Transient(err error) bool { return errors.Is(err, evm.ErrState
 type execution struct {
 	block  *evm.Block
 	signer types.Signer
+	known  *knownTransactions
 }
 
 // Apply implements pending.Execution. Recovering senders is most of the work, and
 // can use all cores.
-func (e execution) Apply(txs []*types.Transaction) (*chain.Diff, types.Receipts, error) {
-	evm.RecoverSenders(e.signer, txs)
-	return e.block.Apply(txs)
+func (e execution) Apply(raw [][]byte) (*pending.Piece, error) {
+	done := &pending.Piece{Hashes: make([]chain.Hash, len(raw)), Transactions: make([]*types.Transaction, len(raw))}
+	for i, data := range raw {
+		tx := new(types.Transaction)
+		if err := tx.UnmarshalBinary(data); err != nil {
+			return nil, fmt.Errorf("transaction %d: %w", i, err)
+		}
+		done.Hashes[i], done.Transactions[i] = tx.Hash(), e.known.find(tx)
+	}
+	evm.RecoverSenders(e.signer, done.Transactions)
+	var err error
+	done.Diff, done.Receipts, err = e.block.Apply(done.Transactions)
+	done.Encoded = done.Receipts
+	return done, err
+}
+
+// knownTransactions are those of the last flashblock that this process made. What
+// comes back over the feed is the same, and its senders need not be recovered.
+type knownTransactions struct {
+	last atomic.Pointer[map[chain.Hash]*types.Transaction]
+}
+
+func (k *knownTransactions) remember(txs []*types.Transaction) {
+	last := make(map[chain.Hash]*types.Transaction, len(txs))
+	for _, tx := range txs {
+		last[tx.Hash()] = tx
+	}
+	k.last.Store(&last)
+}
+
+// find returns what is known of a transaction, or itself.
+func (k *knownTransactions) find(tx *types.Transaction) *types.Transaction {
+	if k == nil {
+		return tx
+	}
+	if last := k.last.Load(); last != nil {
+		if known := (*last)[tx.Hash()]; known != nil {
+			return known
+		}
+	}
+	return tx
 }
 
 func (e execution) Finish(body *types.Body) (*chain.Diff, error) {
@@ -59,23 +103,25 @@ func (e execution) Finish(body *types.Body) (*chain.Diff, error) {
 	return diff, err
 }
 
+func (e execution) Diff() (*chain.Diff, error) { return e.block.Diff() }
+
 // sealedState is the newest sealed block as pending sees it.
 type sealedState struct {
 	*archive.Reader
-	view   archive.View
+	view   chain.View
 	header *types.Header
 }
 
 var _ pending.Sealed = (*sealedState)(nil)
 
 // newSealedState takes over a reference to the reader.
-func newSealedState(r *archive.Reader) (*sealedState, error) {
+func newSealedState(r *archive.Reader, how reading) (*sealedState, error) {
 	n := r.Head().Number
 	header, err := headerAt(r, n)
 	if err != nil {
 		return nil, err
 	}
-	view, err := r.At(n)
+	view, err := how.view(r, n)
 	if err != nil {
 		return nil, err
 	}

@@ -10,11 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ethereum/go-ethereum/core/types"
-
 	"glimpse/archive"
 	"glimpse/flashblock"
 	"glimpse/flashblock/feed"
+	"glimpse/follow"
 	"glimpse/head"
 	"glimpse/ops"
 	"glimpse/pending"
@@ -25,6 +24,7 @@ import (
 // writer; readers take what was published and no lock (P4).
 type preconfirmations struct {
 	db        *archive.DB
+	reading   reading
 	published *head.Publisher
 	metrics   *ops.Metrics
 	log       *slog.Logger
@@ -37,8 +37,8 @@ type preconfirmations struct {
 	tracker *pending.Tracker // guarded by mu
 }
 
-func newPreconfirmations(db *archive.DB, executor pending.Executor, o pending.Options, s *service) (*preconfirmations, error) {
-	p := &preconfirmations{db: db, published: s.published, metrics: s.metrics, log: s.log, renewed: make(chan struct{}, 1)}
+func newPreconfirmations(db *archive.DB, how reading, executor pending.Executor, o pending.Options, s *service) (*preconfirmations, error) {
+	p := &preconfirmations{db: db, reading: how, published: s.published, metrics: s.metrics, log: s.log, renewed: make(chan struct{}, 1)}
 	sealed, err := p.sealed()
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (p *preconfirmations) sealed() (*sealedState, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSealedState(r)
+	s, err := newSealedState(r, p.reading)
 	if err != nil {
 		r.Release()
 	}
@@ -79,7 +79,7 @@ func (p *preconfirmations) follow(ctx context.Context, source *feed.Publisher, s
 	}
 }
 
-func (p *preconfirmations) receive(ctx context.Context, sub *feed.Subscription) error {
+func (p *preconfirmations) receive(ctx context.Context, sub feed.Source) error {
 	for {
 		m, err := sub.Next(ctx)
 		switch {
@@ -112,7 +112,7 @@ func (p *preconfirmations) flashblock(m *flashblock.Message) {
 // seal takes in that a block was sealed, or that a reorg of so many blocks ended
 // with it. The block and what stays pre-confirmed on it are published in one step
 // (P6).
-func (p *preconfirmations) seal(block *types.Block, removed int) error {
+func (p *preconfirmations) seal(block *pending.SealedBlock, removed int) error {
 	sealed, err := p.sealed()
 	if err != nil {
 		return err
@@ -123,8 +123,20 @@ func (p *preconfirmations) seal(block *types.Block, removed int) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.report(p.tracker.Seal(pending.NewSealedBlock(block), sealed))
+	p.report(p.tracker.Seal(block, sealed))
 	return p.publish()
+}
+
+// promised returns what a block did that was pre-confirmed exactly as it is.
+func (p *preconfirmations) promised(block *pending.SealedBlock) (*follow.Result, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	done, ok, err := p.tracker.Promised(block)
+	if err != nil {
+		p.log.Warn("pre-confirmed block cannot be used", "block", block.Ref(), "err", err)
+		return nil, false
+	}
+	return &follow.Result{Diff: done.Diff, Receipts: done.Receipts}, ok
 }
 
 // publish must be called with mu held.
@@ -134,7 +146,7 @@ func (p *preconfirmations) publish() error {
 		return fmt.Errorf("publish: %w", err)
 	}
 	goodUntil, _ := p.tracker.Deadline() // of nothing, where there is none
-	p.published.Publish(state{r}, p.tracker.Overlay(), goodUntil)
+	p.published.Publish(p.reading.state(r), p.tracker.Overlay(), goodUntil)
 	select {
 	case p.renewed <- struct{}{}:
 	default:

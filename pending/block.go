@@ -5,6 +5,7 @@ package pending
 import (
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/core/types"
 
@@ -21,9 +22,10 @@ type block struct {
 	tally     *flashblock.Tally
 	finished  bool
 
-	// now is the block as it is published. Its slices are prefixes of txs and
-	// receipts, which only grow.
+	// now is the block as it is published. Its slices are prefixes of those
+	// below, which only grow.
 	now      *chain.Preconfirmed
+	hashes   []chain.Hash
 	txs      []*types.Transaction
 	receipts []*types.Receipt
 }
@@ -35,16 +37,8 @@ func (b *block) last() *flashblock.Message { return b.build.messages[b.now.Index
 
 func (b *block) position() flashblock.Position { return b.last().Position() }
 
-func (b *block) hashes() []chain.Hash {
-	hashes := make([]chain.Hash, len(b.txs))
-	for i, tx := range b.txs {
-		hashes[i] = tx.Hash()
-	}
-	return hashes
-}
-
 func (b *block) promise() Promise {
-	return Promise{Header: b.now.Header, Transactions: b.hashes(), Withdrawals: b.last().Delta.Withdrawals}
+	return Promise{Header: b.now.Header, Transactions: b.now.Hashes, Withdrawals: b.last().Delta.Withdrawals}
 }
 
 func (b *block) describe() flashblock.Build {
@@ -127,13 +121,9 @@ type step struct {
 
 // execute applies the next piece and compares its checksums.
 func (b *block) execute(m *flashblock.Message) (step, error) {
-	txs, err := decodeTransactions(m.Delta.Transactions)
-	if err != nil {
-		return step{}, fmt.Errorf("flashblock %s: %w", m.Position(), err)
-	}
-	diff, receipts, err := b.execution.Apply(txs)
+	done, err := b.execution.Apply(m.Delta.Transactions)
 	if err == nil {
-		err = b.tally.Add(receipts)
+		err = b.tally.Add(done.Receipts, done.Encoded)
 	}
 	if err == nil {
 		err = b.tally.Check(&m.Delta)
@@ -141,21 +131,23 @@ func (b *block) execute(m *flashblock.Message) (step, error) {
 	if err != nil {
 		return step{}, fmt.Errorf("flashblock %s: %w", m.Position(), err)
 	}
-	from := len(b.txs)
-	b.txs = append(b.txs, txs...)
-	b.receipts = append(b.receipts, receipts...)
+	from := len(b.hashes)
+	b.hashes = append(b.hashes, done.Hashes...)
+	b.txs = append(b.txs, done.Transactions...)
+	b.receipts = append(b.receipts, done.Receipts...)
 	header := types.CopyHeader(b.header)
 	header.GasUsed, header.Bloom, header.ReceiptHash = b.tally.GasUsed, b.tally.Bloom, m.Delta.ReceiptsRoot
 	if header.ExcessBlobGas != nil {
-		header.BlobGasUsed = b.blobGas(m, txs)
+		header.BlobGasUsed = b.blobGas(m, done.Transactions)
 	}
 	b.now = &chain.Preconfirmed{
 		Header:       header,
 		Index:        m.Index,
-		Transactions: b.txs[:len(b.txs):len(b.txs)],
-		Receipts:     b.receipts[:len(b.receipts):len(b.receipts)],
+		Hashes:       slices.Clip(b.hashes),
+		Transactions: slices.Clip(b.txs),
+		Receipts:     slices.Clip(b.receipts),
 	}
-	return step{block: b.now, diff: diff, from: from}, nil
+	return step{block: b.now, diff: done.Diff, from: from}, nil
 }
 
 // blobGas is what the feed says, or else what the transactions buy.
@@ -174,17 +166,6 @@ func (b *block) blobGas(m *flashblock.Message, added []*types.Transaction) *uint
 	return &used
 }
 
-func decodeTransactions(raw [][]byte) ([]*types.Transaction, error) {
-	txs := make([]*types.Transaction, len(raw))
-	for i, data := range raw {
-		txs[i] = new(types.Transaction)
-		if err := txs[i].UnmarshalBinary(data); err != nil {
-			return nil, fmt.Errorf("transaction %d: %w", i, err)
-		}
-	}
-	return txs, nil
-}
-
 // finish executes what follows the last transaction of the block on top, as if
 // it were complete, so that another can stand on it.
 func (t *Tracker) finish(b *block) error {
@@ -197,7 +178,7 @@ func (t *Tracker) finish(b *block) error {
 	}
 	b.finished = true
 	if !diff.Empty() {
-		t.overlay = t.overlay.extend(b.now, diff, len(b.txs))
+		t.overlay = t.overlay.extend(b.now, diff, len(b.hashes))
 	}
 	return nil
 }

@@ -28,14 +28,30 @@ type Executor interface {
 
 // An Execution is one block being executed. After an error it is dropped.
 type Execution interface {
-	// Apply executes the next transactions and returns what they changed and
-	// their receipts. The first call also returns what the beginning of the
-	// block changed.
-	Apply([]*types.Transaction) (*chain.Diff, types.Receipts, error)
+	// Apply executes the next transactions, given as bytes. The first call also
+	// returns what the beginning of the block changed.
+	Apply(raw [][]byte) (*Piece, error)
 
 	// Finish executes what follows the last transaction. Of the body only the
 	// withdrawals are looked at.
 	Finish(*types.Body) (*chain.Diff, error)
+
+	// Diff returns all that the block changed so far.
+	Diff() (*chain.Diff, error)
+}
+
+// A Piece is what some transactions of a block did.
+type Piece struct {
+	Diff   *chain.Diff
+	Hashes []chain.Hash // of the transactions
+
+	// Transactions are nil where go-ethereum does not know their type.
+	Transactions []*types.Transaction
+
+	// Receipts has one for each, and Encoded the same as the receipts root is
+	// made of them.
+	Receipts types.Receipts
+	Encoded  types.DerivableList
 }
 
 // A Sealed is the newest sealed block with its state, as it is at one moment.

@@ -151,10 +151,10 @@ func (o *Overlay) extend(block *chain.Preconfirmed, diff *chain.Diff, from int) 
 // part of it.
 func (o *Overlay) add(diff *chain.Diff, block *chain.Preconfirmed, from int) *Overlay {
 	l := &layer{diff: diff}
-	if added := block.Transactions[from:]; len(added) > 0 {
+	if added := block.Hashes[from:]; len(added) > 0 {
 		l.txs = make(map[chain.Hash]int, len(added))
-		for i, tx := range added {
-			l.txs[tx.Hash()] = from + i
+		for i, hash := range added {
+			l.txs[hash] = from + i
 		}
 	}
 	o.layers = append(slices.Clone(o.layers), l)

@@ -206,7 +206,7 @@ func (t *Tracker) supersede(by *build) {
 // transactions. Their flashblocks stay in the buffer.
 func (t *Tracker) truncate(n int) (withdrawn []chain.Hash) {
 	for _, b := range t.stack[n:] {
-		withdrawn = append(withdrawn, b.hashes()...)
+		withdrawn = append(withdrawn, b.hashes...)
 		b.base.drop()
 	}
 	clear(t.stack[n:])

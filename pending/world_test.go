@@ -54,6 +54,21 @@ func (r *rules) Transient(err error) bool { return errors.Is(err, evm.ErrStateRe
 
 type execution struct{ *evm.Block }
 
+func (e execution) Apply(raw [][]byte) (*pending.Piece, error) {
+	done := new(pending.Piece)
+	for _, data := range raw {
+		tx := new(types.Transaction)
+		if err := tx.UnmarshalBinary(data); err != nil {
+			return nil, err
+		}
+		done.Hashes, done.Transactions = append(done.Hashes, tx.Hash()), append(done.Transactions, tx)
+	}
+	var err error
+	done.Diff, done.Receipts, err = e.Block.Apply(done.Transactions)
+	done.Encoded = done.Receipts
+	return done, err
+}
+
 func (e execution) Finish(body *types.Body) (*chain.Diff, error) {
 	diff, _, err := e.Block.Finish(body)
 	return diff, err
@@ -256,7 +271,7 @@ func (c *construction) flashblock(txs ...*types.Transaction) *flashblock.Message
 	t.Helper()
 	_, receipts, err := c.block.Apply(txs)
 	if err == nil {
-		err = c.tally.Add(receipts)
+		err = c.tally.Add(receipts, receipts)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +326,7 @@ func (c *construction) seal(revoked ...chain.Hash) *link {
 		t.Fatal(err)
 	}
 	tally := flashblock.NewTally()
-	if err := tally.Add(receipts); err != nil {
+	if err := tally.Add(receipts, receipts); err != nil {
 		t.Fatal(err)
 	}
 	header := types.CopyHeader(c.header)

@@ -21,14 +21,30 @@ func TestClients(t *testing.T) {
 	}
 	s := startDev(t)
 	for _, client := range []string{"viem", "ethers", "web3", "cast"} {
-		t.Run(client, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), "node", filepath.Join(dir, client+".mjs"))
-			cmd.Env = append(os.Environ(), "GLIMPSE_URL="+s.url())
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			t.Logf("%s", out)
-		})
+		t.Run(client, func(t *testing.T) { runClient(t, dir, client, s) })
 	}
+}
+
+// TestClientsOfAFollower has them do the same with a node that follows an anvil
+// and forwards to it what it does not serve.
+func TestClientsOfAFollower(t *testing.T) {
+	dir, anvil := os.Getenv("GLIMPSE_CLIENTS"), os.Getenv("GLIMPSE_ANVIL")
+	if dir == "" || anvil == "" {
+		t.Skip("GLIMPSE_CLIENTS or GLIMPSE_ANVIL is not set; make e2e-clients installs both and sets them")
+	}
+	s := startFollow(t, startAnvil(t, anvil), "--forward", "--datadir", t.TempDir())
+	for _, client := range []string{"viem", "ethers"} {
+		t.Run(client, func(t *testing.T) { runClient(t, dir, client, s, "GLIMPSE_SEALED_ONLY=1") })
+	}
+}
+
+func runClient(t *testing.T, dir, client string, s *server, env ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(dir, client+".mjs"))
+	cmd.Env = append(append(os.Environ(), "GLIMPSE_URL="+s.url()), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
 }

@@ -21,6 +21,7 @@ import (
 // answers. A vector of a method not listed here is not run; a listed method
 // without vectors fails.
 var served = []string{
+	"debug_getRawBlock", "debug_getRawHeader", "debug_getRawReceipts", "debug_getRawTransaction",
 	"eth_baseFee", "eth_blobBaseFee", "eth_blockNumber", "eth_call",
 	"eth_capabilities", "eth_chainId", "eth_config", "eth_createAccessList",
 	"eth_estimateGas", "eth_feeHistory", "eth_getBalance",

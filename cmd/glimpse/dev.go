@@ -22,18 +22,15 @@ func (p *program) devCommand() *cli.Command {
 }
 
 func devFlags() []cli.Flag {
-	return slices.Concat(commonFlags(), serviceFlags(), []cli.Flag{
+	return slices.Concat(commonFlags(), serviceFlags(), publisherFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "datadir", Usage: "directory of the archive; without it the chain is in memory"},
 		cacheFlag(),
 		&cli.StringFlag{Name: "genesis", Usage: "geth-format genesis `FILE` in place of the built-in one"},
-		&cli.DurationFlag{Name: "pending.max-age", Usage: "`TIME` without a flashblock after which pending is latest; 0 for two blocks", Validator: notNegative},
+		pendingAgeFlag(),
 		&cli.DurationFlag{Name: "dev.block-time", Usage: "`TIME` between two blocks", Value: 2 * time.Second, Validator: positive},
 		&cli.DurationFlag{Name: "dev.flashblock-time", Usage: "`TIME` between two flashblocks; 0 for none", Value: 200 * time.Millisecond, Validator: notNegative},
 		&cli.Uint64Flag{Name: "dev.safe-lag", Usage: "how many `BLOCKS` safe is behind latest", Value: 4},
 		&cli.Uint64Flag{Name: "dev.finalized-lag", Usage: "how many `BLOCKS` finalized is behind latest", Value: 8},
-		&cli.StringFlag{Name: "dev.feed-addr", Usage: "address of the flashblocks feed", Value: "127.0.0.1"},
-		&cli.IntFlag{Name: "dev.feed-port", Usage: "port of the flashblocks feed; 0 takes a free one", Value: 8547, Validator: isPort},
-		&cli.StringFlag{Name: "dev.feed-compression", Usage: "none, or brotli for binary frames", Value: "none", Validator: oneOf("none", "brotli")},
 	})
 }
 

@@ -59,6 +59,11 @@ func limitFlags() []cli.Flag {
 	}
 }
 
+// pendingAgeFlag is that of a command with pre-confirmations.
+func pendingAgeFlag() cli.Flag {
+	return &cli.DurationFlag{Name: "pending.max-age", Usage: "`TIME` without a flashblock after which pending is latest; 0 for two blocks", Validator: notNegative}
+}
+
 func service(c *cli.Command) node.Service {
 	return node.Service{
 		HTTP: endpoint(c, "http"), WebSocket: endpoint(c, "ws"), Ops: endpoint(c, "ops"),

@@ -8,9 +8,17 @@
 // that does not keep up is disconnected, because a feed with holes that nobody
 // was told of is worse than none.
 //
+// A Client follows one or several feeds over WebSocket. It trusts them with
+// nothing: neither with memory, nor to say that they are gone, nor to say the same
+// as each other. Each flashblock is delivered once, whichever feed brought it
+// first; trouble in one feed delays no other, and is counted and told, not logged.
+//
+// Record writes a feed to a file and Replay publishes it again.
+//
 // For those who test their software against pre-confirmations, a Schedule makes
 // the feed misbehave on request.
 //
-// Run is the one goroutine that sends. Each WebSocket client has two more, which
-// have ended when Run returns.
+// Publisher.Run is the one goroutine that sends. Each WebSocket client has two
+// more. Client.Run has two for each feed: one that connects, reads and decodes, and
+// one that pings. All have ended when Run returns.
 package feed

@@ -132,13 +132,22 @@ func (p *Publisher) do(ctx context.Context, f func(*sending)) error {
 
 // Publish sends m, as the Schedule decides. It waits for no subscriber.
 func (p *Publisher) Publish(ctx context.Context, m *flashblock.Message) error {
-	encode := flashblock.Encode
-	if p.options.Brotli {
-		encode = flashblock.EncodeBrotli
-	}
-	data, err := encode(m)
+	text, err := flashblock.Encode(m)
 	if err != nil {
 		return err
+	}
+	return p.PublishText(ctx, text)
+}
+
+// PublishText is Publish for a message that is text already, which must be valid
+// JSON and must not be modified afterwards. It is sent with all its members.
+func (p *Publisher) PublishText(ctx context.Context, text []byte) error {
+	data := text
+	if p.options.Brotli {
+		var err error
+		if data, err = flashblock.Compress(text); err != nil {
+			return err
+		}
 	}
 	return p.do(ctx, func(s *sending) { s.send(s.schedule.Next(data)) })
 }
