@@ -4,7 +4,7 @@ package origin
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"glimpse/chain"
@@ -12,7 +12,7 @@ import (
 
 // ErrFetch is wrapped by every error of a read that went upstream. Another
 // attempt may succeed.
-var ErrFetch = errors.New("reading from the upstream failed")
+var ErrFetch = fmt.Errorf("reading from the upstream failed: %w", chain.ErrUnavailable)
 
 // A Key is a slot of an account.
 type Key struct {
