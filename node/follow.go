@@ -49,23 +49,39 @@ func Follow(ctx context.Context, c FollowConfig) error {
 	if len(c.Upstreams) == 0 {
 		return errors.New("no upstream given")
 	}
-	pool, err := upstream.Open(ctx, upstream.Options{URLs: c.Upstreams})
+	described, err := c.probe(ctx)
+	if err != nil {
+		return err
+	}
+	pool, err := upstream.Open(ctx, upstream.Options{
+		URLs: c.Upstreams, ChainID: described.id, Genesis: described.genesis, PollEvery: max(described.blockTime/2, fastestPoll),
+	})
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	for _, s := range pool.Status() {
-		c.logUpstream(s)
-	}
-	described, err := c.describe(pool)
-	if err != nil {
-		return err
-	}
 	db, err := c.Store.open(c.Log, 0)
 	if err != nil {
 		return err
 	}
 	return errors.Join(c.run(ctx, db, pool, described), db.Close())
+}
+
+// fastestPoll is how often an upstream is asked for its head at most.
+const fastestPoll = 100 * time.Millisecond
+
+// probe asks the upstreams which chain they have and what they can do. How often
+// they are asked later depends on the answer.
+func (c *FollowConfig) probe(ctx context.Context) (*followedChain, error) {
+	pool, err := upstream.Open(ctx, upstream.Options{URLs: c.Upstreams})
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	for _, s := range pool.Status() {
+		c.logUpstream(s)
+	}
+	return c.describe(pool)
 }
 
 // logUpstream says plainly what an upstream can do and what not.

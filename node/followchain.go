@@ -25,6 +25,8 @@ import (
 // A followedChain is what is known of a chain.
 type followedChain struct {
 	name      string
+	id        uint64
+	genesis   chain.Hash
 	engine    follow.Engine
 	blockTime time.Duration
 	rules     *evm.Rules     // for calls too; nil where nothing can be executed
@@ -72,7 +74,7 @@ func (c *FollowConfig) describe(pool *upstream.Pool) (*followedChain, error) {
 			return nil, err
 		}
 	}
-	f := &followedChain{name: d.Name, engine: d.Engine, blockTime: d.BlockTime, config: []byte("{}")}
+	f := &followedChain{name: d.Name, id: pool.ChainID(), genesis: pool.Genesis(), engine: d.Engine, blockTime: d.BlockTime, config: []byte("{}")}
 	if d.OP != nil {
 		if f.op, err = opstack.NewRules(*d.OP); err != nil {
 			return nil, err
