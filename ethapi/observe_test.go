@@ -119,7 +119,10 @@ func TestFailedReadsAreCounted(t *testing.T) {
 func TestCostlyCallsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		evm := &slowEVM{}
-		api := newAPI(&fake{}, func(c *ethapi.Config) { c.EVM, c.MaxCalls = evm, 1 })
+		api := newAPI(&fake{}, func(c *ethapi.Config) {
+			c.EVM, c.MaxCalls = evm, 1
+			c.Acquire = func() ethapi.Snapshot { return &fake{} } // each belongs to one goroutine
+		})
 		codes := make(chan int, 200)
 		for range 200 {
 			go func() {
