@@ -38,6 +38,7 @@ type socket struct {
 
 	mu      sync.Mutex
 	waiting map[uint64]*waiter // by id
+	stale   int                // refusals without an id that are on their way to who was given another
 	heads   chan<- json.RawMessage
 	err     error // why it ended; set before done is closed
 }
@@ -208,19 +209,25 @@ func (s *socket) dispatch(data []byte) error {
 	return s.refuse(data)
 }
 
-// refuse gives an answer without an id to the batches that wait, and ends the
-// connection where there are none: whose answer it is cannot be told.
+// refuse gives an answer without an id to all batches that wait: which one it is
+// for cannot be told, and those that are refused one by one later are not there any
+// more. Where no batch waits, and none has left early, it ends the connection.
 func (s *socket) refuse(data []byte) error {
-	given := false
+	if s.stale > 0 {
+		s.stale--
+		return nil
+	}
+	given := make(map[*waiter]bool)
 	for _, w := range s.waiting {
-		if w.batch {
+		if w.batch && !given[w] {
 			w.give(data)
-			given = true
+			given[w] = true
 		}
 	}
-	if !given {
+	if len(given) == 0 {
 		return fmt.Errorf("%w: an answer without an id", errMalformed)
 	}
+	s.stale += len(given) - 1
 	return nil
 }
 
