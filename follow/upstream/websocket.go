@@ -15,7 +15,10 @@ import (
 	"github.com/coder/websocket"
 )
 
-var errDisconnected = errors.New("disconnected")
+var (
+	errDisconnected = errors.New("disconnected")
+	errNotSent      = errors.New("not sent")
+)
 
 // A socketTransport carries all calls and subscriptions over one WebSocket,
 // told apart by their ids. It connects when it is first needed, and again when
@@ -49,7 +52,17 @@ type waiter struct {
 	batch  bool
 }
 
+// exchange sends once more where the connection turned out to be gone: what could
+// not be sent was not heard.
 func (t *socketTransport) exchange(ctx context.Context, body []byte, first uint64, n int) ([]byte, error) {
+	answer, err := t.exchangeOnce(ctx, body, first, n)
+	if errors.Is(err, errNotSent) && ctx.Err() == nil {
+		return t.exchangeOnce(ctx, body, first, n)
+	}
+	return answer, err
+}
+
+func (t *socketTransport) exchangeOnce(ctx context.Context, body []byte, first uint64, n int) ([]byte, error) {
 	s, err := t.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -149,7 +162,7 @@ func (s *socket) exchange(ctx context.Context, body []byte, first uint64, n int)
 	if err := s.conn.Write(ctx, websocket.MessageText, body); err != nil {
 		s.drop()
 		<-s.done // so that the next call finds it gone
-		return nil, fmt.Errorf("send: %w", err)
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
 	}
 	select {
 	case answer := <-w.answer:
