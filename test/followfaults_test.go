@@ -130,6 +130,7 @@ type faultyWorld struct {
 	args      []string
 	followDir string
 	devDir    string
+	first     uint64 // block that the follower began with
 }
 
 func (w *faultyWorld) startDev(t *testing.T) {
@@ -149,7 +150,7 @@ func TestFollowFaults(t *testing.T) {
 			w.middle.aim(t, w.upstream.url())
 		}},
 		{"the upstream reorganises ten deep", func(t *testing.T, w *faultyWorld) {
-			eventually(t, "blocks", func() bool { return height(t, w.upstream.url()) > 20 })
+			eventually(t, "blocks", func() bool { return height(t, w.upstream.url()) > w.first+12 })
 			call(t, w.upstream.url(), "dev_reorg", 10)
 		}},
 		{"the feed is silent", func(t *testing.T, w *faultyWorld) {
@@ -192,6 +193,7 @@ func TestFollowFaults(t *testing.T) {
 			eventually(t, "a first block", func() bool { return height(t, w.upstream.url()) > 1 })
 			w.follower = startFollow(t, w.middle.URL, w.args...)
 			first := height(t, w.follower.url())
+			w.first = first
 			work := func() {
 				for range 15 {
 					l.step(t)
