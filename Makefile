@@ -4,6 +4,7 @@
 GO          ?= go
 BUILD       := build
 FUZZTIME    ?= 30000x
+BLOCKS      ?= 200
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: build test lint race fuzz bench bench-smoke memory latency follow-latency hostile e2e e2e-geth e2e-kill e2e-clients e2e-follow e2e-opgeth anvil geth check clean
@@ -24,8 +25,9 @@ lint:
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 
+# But for the black-box tests, whose races would be in other processes.
 race:
-	$(GO) test -race ./...
+	$(GO) test -race $$($(GO) list ./... | grep -v '/test$$')
 
 # Every fuzz target there is, for $(FUZZTIME) each: a number of runs, because a
 # time can end in the middle of one, which go test reports as a failure.
@@ -90,9 +92,9 @@ e2e-clients: anvil
 	npm --prefix e2e/clients install --no-package-lock --no-audit --no-fund --loglevel=error
 	GLIMPSE_CLIENTS=$(CURDIR)/e2e/clients GLIMPSE_ANVIL=$(ANVIL) $(GO) test -run '^TestClients' -v -count 1 -timeout 10m ./test
 
-# A geth, an anvil and glimpse dev, each followed for 200 blocks and compared.
+# A geth, an anvil and glimpse dev, each followed for $(BLOCKS) blocks and compared.
 e2e-follow: geth anvil
-	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth GLIMPSE_ANVIL=$(ANVIL) GLIMPSE_FOLLOW_BLOCKS=200 \
+	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth GLIMPSE_ANVIL=$(ANVIL) GLIMPSE_FOLLOW_BLOCKS=$(BLOCKS) \
 		$(GO) test -run '^TestFollow' -v -count 1 -timeout 30m ./test
 
 # OP-Stack rules beside an op-geth from its own module.
