@@ -5,6 +5,7 @@ GO          ?= go
 BUILD       := build
 FUZZTIME    ?= 30000x
 BLOCKS      ?= 200
+CHAIN       ?= 2000
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: build test lint race fuzz bench bench-smoke memory latency follow-latency hostile e2e e2e-geth e2e-kill e2e-clients e2e-follow e2e-opgeth anvil geth check clean
@@ -78,9 +79,9 @@ anvil:
 
 ANVIL := $(CURDIR)/e2e/anvil/node_modules/.bin/anvil
 
-# Every slot and code compared beside geth.
+# Every slot and code compared beside geth, at every block of a chain of $(CHAIN).
 e2e-geth: geth
-	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth $(GO) test -run 'AgainstGeth$$' -v -count 1 -timeout 30m ./test ./follow/upstream
+	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth GLIMPSE_CHAIN_BLOCKS=$(CHAIN) $(GO) test -run 'AgainstGeth$$' -v -count 1 -timeout 30m ./test ./follow/upstream
 
 # Fifty imports killed at random moments.
 e2e-kill:

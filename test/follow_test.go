@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -17,15 +16,8 @@ import (
 // followedBlocks is how many blocks the tests follow: a few by default, as many
 // as GLIMPSE_FOLLOW_BLOCKS says in the targets.
 func followedBlocks(t *testing.T) uint64 {
-	text := os.Getenv("GLIMPSE_FOLLOW_BLOCKS")
-	if text == "" {
-		return 20
-	}
-	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	t.Helper()
+	return uint64(number(t, "GLIMPSE_FOLLOW_BLOCKS", 20))
 }
 
 // startFollow starts a node that follows another.

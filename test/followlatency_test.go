@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,14 +23,7 @@ import (
 // GLIMPSE_LATENCY_FLASHBLOCKS is how many flashblocks are measured; make
 // follow-latency sets it.
 func TestFollowLatency(t *testing.T) {
-	want := 10
-	if text := os.Getenv("GLIMPSE_LATENCY_FLASHBLOCKS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want = n
-	}
+	want := number(t, "GLIMPSE_LATENCY_FLASHBLOCKS", 10)
 	s := startDev(t)
 	f := startFollow(t, "ws://"+s.ws, "--feed", "ws://"+s.feed(t)+"/ws", "--datadir", t.TempDir())
 	conn, _, err := websocket.Dial(t.Context(), "ws://"+s.feed(t)+"/ws", nil)

@@ -30,6 +30,7 @@ import (
 // every changed account, at every block, by number and by hash.
 //
 // GLIMPSE_GETH is the geth to compare with; make e2e-geth builds one.
+// GLIMPSE_CHAIN_BLOCKS is how long the generated chain is, 2,000 by default.
 func TestAgainstGeth(t *testing.T) {
 	geth := os.Getenv("GLIMPSE_GETH")
 	if geth == "" {
@@ -42,7 +43,7 @@ func TestAgainstGeth(t *testing.T) {
 	})
 	t.Run("generated chain", func(t *testing.T) {
 		const seed = 1
-		genesis, blocks := chaingen.Generate(seed, 2000, chaingen.Options{})
+		genesis, blocks := chaingen.Generate(seed, number(t, "GLIMPSE_CHAIN_BLOCKS", 2000), chaingen.Options{})
 		file := writeChain(t, genesis, blocks)
 		againstGeth(t, geth, importChain(t, file), file)
 	})

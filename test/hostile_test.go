@@ -10,9 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,15 +30,11 @@ const hostileMB = 1024
 // hostileConnections is how many connections each attack opens, and for how long:
 // few by default, GLIMPSE_HOSTILE_CONNECTIONS in the target that measures.
 func hostileConnections(t *testing.T) (n int, each time.Duration) {
-	text := os.Getenv("GLIMPSE_HOSTILE_CONNECTIONS")
-	if text == "" {
-		return 200, time.Second
+	t.Helper()
+	if n = number(t, "GLIMPSE_HOSTILE_CONNECTIONS", 0); n > 0 {
+		return n, 5 * time.Second
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n, 5 * time.Second
+	return 200, time.Second
 }
 
 // Clients that mean harm: memory stays bounded and honest requests are answered
