@@ -21,12 +21,33 @@ export const initcode = '0x602a5f556012600e5f3960125ff3' + runtime.slice(2)
 
 const word = n => '0x' + n.toString(16).padStart(64, '0')
 
+// until counts attempts and not seconds: a machine that stands still for a while
+// then costs one attempt, not all of them.
 async function until(what, check) {
-  for (const end = Date.now() + 20_000; Date.now() < end; await delay(20)) {
+  for (let attempt = 0; attempt < 1000; attempt++) {
     const value = await check()
     if (value !== undefined) return value
+    await delay(20)
   }
-  assert.fail(`waited 20 s for ${what}`)
+  assert.fail(`asked 1,000 times for ${what}: ${await told()}`)
+}
+
+const sent = [] // the hashes of what was sent
+
+// told is what the node says of itself and of the sender, for a failure.
+async function told() {
+  const ask = async (method, ...params) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+    const answer = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+    return `${method} ${params.join(' ')}: ${await answer.text()}`
+  }
+  return (await Promise.all([
+    ask('glimpse_status'),
+    ask('eth_getTransactionCount', from, 'latest'),
+    ask('eth_getTransactionCount', from, 'pending'),
+    ...sent.map(hash => ask('eth_getTransactionByHash', hash)),
+    ...sent.map(hash => ask('eth_getTransactionReceipt', hash)),
+  ])).join('\n')
 }
 
 // run takes a client:
@@ -42,13 +63,14 @@ export async function run(name, client) {
   }
 
   await fresh()
-  let sent = Date.now()
+  let start = Date.now()
   const { hash, address } = await client.deploy()
-  const code = await until('the code on pending', async () => {
+  sent.push(hash)
+  const code = await until(`the code of ${address} on pending`, async () => {
     const c = await client.code(address, 'pending')
     return c && c !== '0x' ? c : undefined
   })
-  const deployed = Date.now() - sent
+  const deployed = Date.now() - start
   assert.equal(code, runtime)
   if (preconfirmed) assert.equal((await client.code(address, 'latest')) ?? '0x', '0x', 'the code is on latest before its block sealed')
   assert.equal(await client.slot(address, 'pending'), word(42))
@@ -57,10 +79,11 @@ export async function run(name, client) {
   await until('the code on latest', async () => ((await client.code(address, 'latest')) === runtime ? true : undefined))
 
   await fresh()
-  sent = Date.now()
+  start = Date.now()
   const stored = await client.store(address, word(7))
+  sent.push(stored)
   await until('the slot on pending', async () => ((await client.slot(address, 'pending')) === word(7) ? true : undefined))
-  const changed = Date.now() - sent
+  const changed = Date.now() - start
   if (preconfirmed) assert.equal(await client.slot(address, 'latest'), word(42), 'the slot changed on latest before its block sealed')
   const second = await client.receipt(stored)
   assert.ok(second.status, 'the call failed')
