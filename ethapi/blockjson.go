@@ -44,7 +44,7 @@ type blockJSON struct {
 // newBlockJSON renders block; full asks for whole transactions in place of
 // their hashes. An empty list of withdrawals is written, an absent one is not.
 func newBlockJSON(of *block, full bool) (any, error) {
-	block, err := of.whole()
+	parts, err := of.outline()
 	if err != nil {
 		return nil, err
 	}
@@ -59,19 +59,16 @@ func newBlockJSON(of *block, full bool) (any, error) {
 		BlobGasUsed: (*hexutil.Uint64)(h.BlobGasUsed), ExcessBlobGas: (*hexutil.Uint64)(h.ExcessBlobGas),
 		ParentBeaconRoot: h.ParentBeaconRoot, RequestsHash: h.RequestsHash,
 		AccessListHash: h.BlockAccessListHash, SlotNumber: (*hexutil.Uint64)(h.SlotNumber),
-		Size:         hexutil.Uint64(block.Size()),
-		Transactions: make([]any, len(block.Transactions())),
-		Uncles:       make([]common.Hash, len(block.Uncles())),
+		Size:         hexutil.Uint64(parts.size),
+		Transactions: make([]any, len(parts.transactions)),
+		Uncles:       parts.uncles,
 	}
 	if of.hash == (common.Hash{}) {
 		b.Hash, b.Nonce = nil, nil
 	}
-	for i, uncle := range block.Uncles() {
-		b.Uncles[i] = uncle.Hash()
-	}
-	for i, tx := range block.Transactions() {
+	for i, hash := range parts.transactions {
 		if !full {
-			b.Transactions[i] = tx.Hash()
+			b.Transactions[i] = hash
 			continue
 		}
 		t, err := newIncludedJSON(of, i)
@@ -80,13 +77,13 @@ func newBlockJSON(of *block, full bool) (any, error) {
 		}
 		b.Transactions[i] = t
 	}
-	if block.Withdrawals() == nil {
+	if parts.withdrawals == nil {
 		return b, nil
 	}
 	return struct {
 		blockJSON
 		Withdrawals types.Withdrawals `json:"withdrawals"`
-	}{b, block.Withdrawals()}, nil
+	}{b, parts.withdrawals}, nil
 }
 
 // transactionJSON is a transaction. Where it is, is null while it waits. Of a

@@ -23,7 +23,8 @@ type block struct {
 	header  *types.Header
 	hash    chain.Hash
 
-	headerOnly     bool // nothing else is known here
+	headerSize     uint64 // of its encoding; 0 before the block is sealed
+	headerOnly     bool   // nothing else is known here
 	loadedBody     *types.Body
 	loadedReceipts types.Receipts // nil until they are read
 }
@@ -65,7 +66,7 @@ func (s *session) sealed(n chain.Number) (*block, error) {
 	if err != nil {
 		return nil, fmt.Errorf("header of block %d: %w", n, err)
 	}
-	b := &block{session: s, number: n, header: new(types.Header), hash: crypto.Keccak256Hash(text)}
+	b := &block{session: s, number: n, header: new(types.Header), hash: crypto.Keccak256Hash(text), headerSize: uint64(len(text))}
 	if err := rlp.DecodeBytes(text, b.header); err != nil {
 		return nil, fmt.Errorf("header of block %d: %w: %w", n, chain.ErrCorrupt, err)
 	}
@@ -86,6 +87,20 @@ func (b *block) body() (*types.Body, error) {
 	if b.loadedBody != nil {
 		return b.loadedBody, nil
 	}
+	text, err := b.bodyText()
+	if err != nil {
+		return nil, err
+	}
+	body := new(types.Body)
+	if err := rlp.DecodeBytes(text, body); err != nil {
+		return nil, fmt.Errorf("body of block %d: %w: %w", b.number, chain.ErrCorrupt, err)
+	}
+	b.loadedBody = body
+	return body, nil
+}
+
+// bodyText returns the body of a sealed block as it is stored.
+func (b *block) bodyText() ([]byte, error) {
 	if b.headerOnly {
 		return nil, errElsewhere
 	}
@@ -96,12 +111,7 @@ func (b *block) body() (*types.Body, error) {
 	if len(text) == 0 {
 		return nil, errElsewhere
 	}
-	body := new(types.Body)
-	if err := rlp.DecodeBytes(text, body); err != nil {
-		return nil, fmt.Errorf("body of block %d: %w: %w", b.number, chain.ErrCorrupt, err)
-	}
-	b.loadedBody = body
-	return body, nil
+	return text, nil
 }
 
 func (b *block) transactions() ([]*types.Transaction, error) {
@@ -149,15 +159,6 @@ func (b *block) blobBaseFee() *big.Int {
 		return nil
 	}
 	return eip4844.CalcBlobFee(b.session.api.config.Chain, b.header)
-}
-
-// whole returns the block with its body.
-func (b *block) whole() (*types.Block, error) {
-	body, err := b.body()
-	if err != nil {
-		return nil, err
-	}
-	return types.NewBlockWithHeader(b.header).WithBody(*body), nil
 }
 
 // ancestor returns the hash of the block of height n for the BLOCKHASH

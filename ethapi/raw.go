@@ -7,6 +7,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rlp"
+
+	"glimpse/chain"
 )
 
 // rawBlock returns a sealed block for methods that answer with bytes: one that is
@@ -40,15 +42,24 @@ func getRawBlock(s *session, dst []byte, args *arguments) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, err := b.whole()
+	header, err := s.Header(b.number)
+	if err != nil {
+		return nil, fmt.Errorf("header of block %d: %w", b.number, err)
+	}
+	body, err := b.bodyText()
 	if err != nil {
 		return nil, err
 	}
-	text, err := rlp.EncodeToBytes(whole)
+	parts, _, err := rlp.SplitList(body)
 	if err != nil {
-		return nil, fmt.Errorf("encode block %d: %w", b.number, err)
+		return nil, fmt.Errorf("body of block %d: %w: %w", b.number, chain.ErrCorrupt, err)
 	}
-	return appendData(dst, text), nil
+	w := rlp.NewEncoderBuffer(nil)
+	whole := w.List()
+	w.Write(header)
+	w.Write(parts) // which follow the header in a block as they do each other here
+	w.ListEnd(whole)
+	return appendData(dst, w.ToBytes()), nil
 }
 
 func getRawReceipts(s *session, dst []byte, args *arguments) ([]byte, error) {
