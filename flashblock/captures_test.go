@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -160,3 +161,19 @@ type rawList [][]byte
 
 func (l rawList) Len() int                             { return len(l) }
 func (l rawList) EncodeIndex(i int, out *bytes.Buffer) { out.Write(l[i]) }
+
+// The state of every captured flashblock is read without its receipts and
+// balances.
+func TestDecodeStateLeavesOutTheRest(t *testing.T) {
+	for _, text := range lines(t, "unichain_sepolia_35535698.full-metadata.jsonl") {
+		want := decode(t, text)
+		if len(want.Receipts) == 0 || len(want.Balances) == 0 {
+			t.Fatal("there is nothing to leave out")
+		}
+		want.Receipts, want.Balances = nil, nil
+		got, err := flashblock.DecodeState(text)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("DecodeState = %+v (%v), want %+v", got, err, want)
+		}
+	}
+}

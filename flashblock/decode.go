@@ -46,14 +46,21 @@ var ErrEnd = fmt.Errorf("%w: the end of a build", ErrMessage)
 // most that are missing or null are zero: not all feeds send all. The result
 // shares no memory with data.
 func Decode(data []byte) (*Message, error) {
-	m, _, err := decode(data)
+	m, _, err := decode(data, (*wireMetadata).fill)
+	return m, err
+}
+
+// DecodeState is Decode without receipts and balances, which say what followers
+// find out themselves and are most of a message.
+func DecodeState(data []byte) (*Message, error) {
+	m, _, err := decode(data, func(*wireMetadata, *Message) {})
 	return m, err
 }
 
 // DecodeWithText is Decode, but the Message also keeps the text that it was
 // decoded from, see Message.Text.
 func DecodeWithText(data []byte) (*Message, error) {
-	m, text, err := decode(data)
+	m, text, err := decode(data, (*wireMetadata).fill)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +68,9 @@ func DecodeWithText(data []byte) (*Message, error) {
 	return m, nil
 }
 
-// decode also returns the text, which may be data itself.
-func decode(data []byte) (*Message, []byte, error) {
+// decode also returns the text, which may be data itself. Fill is called for what
+// does not decide the state.
+func decode(data []byte, fill func(*wireMetadata, *Message)) (*Message, []byte, error) {
 	text := data
 	if !isJSON(text) {
 		var err error
@@ -88,6 +96,7 @@ func decode(data []byte) (*Message, []byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrMessage, err)
 	}
+	fill(&w.Metadata, m)
 	m.size = len(text)
 	return m, text, nil
 }
@@ -145,7 +154,6 @@ func (w *wireMessage) message() (*Message, error) {
 	if err := w.Diff.delta(&m.Delta); err != nil {
 		return nil, err
 	}
-	w.Metadata.fill(m)
 	m.AccessList = w.accessList()
 	return m, nil
 }
@@ -203,20 +211,20 @@ func (w *wireDiff) delta(d *Delta) error {
 }
 
 func (w *wireMetadata) fill(m *Message) {
-	if len(w.NewAccountBalances.value) > 0 {
-		m.Balances = make(map[chain.Address]*uint256.Int, len(w.NewAccountBalances.value))
-	}
-	for addr, balance := range w.NewAccountBalances.value {
-		if balance != nil {
-			m.Balances[addr] = (*uint256.Int)(balance)
+	if balances := w.NewAccountBalances.read(); len(balances) > 0 {
+		m.Balances = make(map[chain.Address]*uint256.Int, len(balances))
+		for addr, balance := range balances {
+			if balance != nil {
+				m.Balances[addr] = (*uint256.Int)(balance)
+			}
 		}
 	}
-	if len(w.Receipts.value) > 0 {
-		m.Receipts = make(map[chain.Hash]*Receipt, len(w.Receipts.value))
-	}
-	for hash, r := range w.Receipts.value {
-		if r.value != nil {
-			m.Receipts[hash] = r.value.receipt()
+	if receipts := w.Receipts.read(); len(receipts) > 0 {
+		m.Receipts = make(map[chain.Hash]*Receipt, len(receipts))
+		for hash, r := range receipts {
+			if receipt := r.read(); receipt != nil {
+				m.Receipts[hash] = receipt.receipt()
+			}
 		}
 	}
 }

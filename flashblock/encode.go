@@ -26,7 +26,7 @@ func Encode(m *Message) ([]byte, error) {
 	}
 	receipts := make(map[chain.Hash]wireOptional, len(m.Receipts))
 	for hash, r := range m.Receipts {
-		receipts[hash] = wireOptional{wireReceiptOf(r)}
+		receipts[hash] = wireOptional{value: wireReceiptOf(r)}
 	}
 	w := wireMessage{
 		PayloadID: new(hexutil.Bytes(m.Payload[:])),
@@ -34,8 +34,8 @@ func Encode(m *Message) ([]byte, error) {
 		Diff:      wireDelta(&m.Delta),
 		Metadata: wireMetadata{
 			BlockNumber:        (*wireNumber)(&m.Number),
-			NewAccountBalances: tolerant[map[chain.Address]*hexutil.U256]{balances},
-			Receipts:           tolerant[map[chain.Hash]wireOptional]{receipts},
+			NewAccountBalances: tolerant[map[chain.Address]*hexutil.U256]{value: balances},
+			Receipts:           tolerant[map[chain.Hash]wireOptional]{value: receipts},
 			AccessList:         inMetadata,
 		},
 	}

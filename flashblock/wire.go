@@ -83,19 +83,27 @@ type (
 
 // A tolerant is a member of the metadata, whose form feeds have changed and will
 // change again: what is not understood is not there. Nothing that decides what
-// state a flashblock makes is read from it.
-type tolerant[T any] struct{ value T }
+// state a flashblock makes is read from it, so it is read when it is asked for.
+type tolerant[T any] struct {
+	value T
+	text  []byte // what was decoded and not read yet
+}
 
 // MarshalJSON writes the value alone.
 func (t tolerant[T]) MarshalJSON() ([]byte, error) { return json.Marshal(t.value) }
 
 // UnmarshalJSON never fails.
 func (t *tolerant[T]) UnmarshalJSON(text []byte) error {
-	var v T
-	if json.Unmarshal(text, &v) == nil {
-		t.value = v
-	}
+	t.text = bytes.Clone(text)
 	return nil
+}
+
+// read returns the value, zero where it is not understood.
+func (t *tolerant[T]) read() (v T) {
+	if json.Unmarshal(t.text, &v) != nil {
+		return *new(T)
+	}
+	return v
 }
 
 // UnmarshalJSON takes a number as feeds send it, and also a quantity in hex, as

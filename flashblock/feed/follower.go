@@ -234,7 +234,7 @@ func (c counting) Read(p []byte) (int, error) {
 // take decodes a message and puts it where the consumer finds it. It reports
 // whether it was a flashblock.
 func (f *follower) take(data []byte) bool {
-	decode := flashblock.Decode
+	decode := flashblock.DecodeState
 	if f.options.KeepText {
 		decode = flashblock.DecodeWithText
 	}

@@ -292,7 +292,7 @@ func (s *Subscription) Next(ctx context.Context) (*flashblock.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := flashblock.Decode(data)
+	m, err := flashblock.DecodeState(data)
 	if err != nil {
 		return nil, fmt.Errorf("feed: %w", err)
 	}
