@@ -19,6 +19,14 @@ const (
 	uncleDepth = 7
 )
 
+// CommitsTo reports whether a header commits to these withdrawals.
+func CommitsTo(h *types.Header, w types.Withdrawals) bool {
+	if h.WithdrawalsHash == nil {
+		return len(w) == 0
+	}
+	return types.DeriveSha(w, trie.NewStackTrie(nil)) == *h.WithdrawalsHash
+}
+
 // verify checks what can be said of a block without executing it.
 func (r *Rules) verify(block *types.Block, header, parent *types.Header) error {
 	ref := chain.Ref{Number: chain.Number(block.NumberU64()), Hash: block.Hash()}

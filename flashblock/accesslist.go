@@ -12,101 +12,63 @@ import (
 )
 
 // An AccessList is an EIP-7928 list that came with a flashblock: what its
-// transactions read and wrote, with the values afterwards. It is as the feed has
-// it, and nothing in it was checked. Exactly one of RLP and Changes is there.
+// transactions read and wrote, with the values afterwards. Nothing in it was
+// checked.
 type AccessList struct {
-	// RLP is a block access list in the encoding of EIP-7928, nil where the
-	// feed sends JSON.
-	RLP []byte
+	// Text is the list in JSON as the feed has it: a string with its RLP, or an
+	// object with a list of changes. What the hash is about depends on the form.
+	Text json.RawMessage
 
-	// Changes is a JSON list of the changes of accounts, nil where the feed
-	// sends RLP.
-	Changes json.RawMessage
-
-	// First and Last are the places in the block of the transactions that the
-	// list is about, zero where the feed does not say.
-	First, Last uint64
-
-	// Hash is what the feed says that the list hashes to, zero where it does
-	// not say.
+	// Hash is what the feed says beside the list that it hashes to, zero where it
+	// does not, or says so inside of Text.
 	Hash chain.Hash
 }
 
-// The two forms of a list in JSON. One feed has it in the metadata and with all
-// in one object, another in the diff and wrapped once more.
-type (
-	wireAccessList struct {
-		AccountChanges json.RawMessage `json:"account_changes,omitempty"`
-		Changes        json.RawMessage `json:"changes,omitempty"`
-		MinTxIndex     *uint64         `json:"min_tx_index"`
-		MaxTxIndex     *uint64         `json:"max_tx_index"`
-		Hash           *chain.Hash     `json:"fal_hash,omitempty"`
-	}
-
-	wireAccessListData struct {
-		AccessList json.RawMessage `json:"access_list,omitempty"`
-		Hash       *chain.Hash     `json:"access_list_hash,omitempty"`
-	}
-)
+// wireAccessListData is a list and its hash, in the diff.
+type wireAccessListData struct {
+	AccessList json.RawMessage `json:"access_list,omitempty"`
+	Hash       *chain.Hash     `json:"access_list_hash,omitempty"`
+}
 
 // accessList returns the list of a message, or nil. There is no agreed form, so
 // one that is not known is as good as none, and no reason to refuse a message.
 func (w *wireMessage) accessList() *AccessList {
-	if list := parseAccessList(w.Metadata.AccessList); list != nil {
-		return list
+	if isAccessList(w.Metadata.AccessList) {
+		return &AccessList{Text: w.Metadata.AccessList}
 	}
 	var data wireAccessListData
-	if len(w.Diff.AccessListData) == 0 || json.Unmarshal(w.Diff.AccessListData, &data) != nil {
+	if len(w.Diff.AccessListData) == 0 || json.Unmarshal(w.Diff.AccessListData, &data) != nil || !isAccessList(data.AccessList) {
 		return nil
 	}
-	list := parseAccessList(data.AccessList)
-	if list != nil && data.Hash != nil {
-		list.Hash = *data.Hash
-	}
-	return list
+	return &AccessList{Text: data.AccessList, Hash: or(data.Hash)}
 }
 
-func parseAccessList(text json.RawMessage) *AccessList {
+// isAccessList reports whether something has the form of a list.
+func isAccessList(text json.RawMessage) bool {
 	if bytes.HasPrefix(text, []byte{'"'}) {
 		var encoded hexutil.Bytes
-		if json.Unmarshal(text, &encoded) != nil || len(encoded) == 0 {
-			return nil
-		}
-		return &AccessList{RLP: encoded}
+		return json.Unmarshal(text, &encoded) == nil && len(encoded) > 0
 	}
-	var w wireAccessList
+	var w struct {
+		AccountChanges json.RawMessage `json:"account_changes"`
+		Changes        json.RawMessage `json:"changes"`
+		Hash           *chain.Hash     `json:"fal_hash"`
+	}
 	if len(text) == 0 || json.Unmarshal(text, &w) != nil {
-		return nil
+		return false
 	}
-	changes := w.AccountChanges
-	if changes == nil {
-		changes = w.Changes
-	}
-	if !bytes.HasPrefix(changes, []byte{'['}) {
-		return nil
-	}
-	return &AccessList{Changes: changes, First: or(w.MinTxIndex), Last: or(w.MaxTxIndex), Hash: or(w.Hash)}
+	return bytes.HasPrefix(w.AccountChanges, []byte{'['}) || bytes.HasPrefix(w.Changes, []byte{'['})
 }
 
-// wireAccessListOf returns where a list is put in a message: in RLP in the
-// metadata, in JSON in the diff, with its hash beside it in both cases where there
-// is one.
+// wireAccessListOf returns where a list is put in a message: with a hash beside it
+// in the diff, without in the metadata.
 func wireAccessListOf(list *AccessList) (metadata, diff json.RawMessage, err error) {
-	if list == nil {
+	switch {
+	case list == nil:
 		return nil, nil, nil
+	case list.Hash == (chain.Hash{}):
+		return list.Text, nil, nil
 	}
-	var inner json.RawMessage
-	if list.RLP != nil {
-		inner, err = json.Marshal(hexutil.Bytes(list.RLP))
-	} else {
-		inner, err = json.Marshal(wireAccessList{Changes: list.Changes, MinTxIndex: &list.First, MaxTxIndex: &list.Last})
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if list.RLP != nil && list.Hash == (chain.Hash{}) {
-		return inner, nil, nil
-	}
-	diff, err = json.Marshal(wireAccessListData{AccessList: inner, Hash: &list.Hash})
+	diff, err = json.Marshal(wireAccessListData{AccessList: list.Text, Hash: &list.Hash})
 	return nil, diff, err
 }

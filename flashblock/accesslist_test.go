@@ -23,7 +23,11 @@ func TestAccessListsOfAllFeeds(t *testing.T) {
 	hash := chain.Hash{31: 0xab}
 	const hashText = `"0x00000000000000000000000000000000000000000000000000000000000000ab"`
 	const changes = `[{"address":"0x00000000000000000000000000000000000000bb","storage_changes":[]}]`
-	inJSON := &flashblock.AccessList{Changes: json.RawMessage(changes), First: 3, Last: 9, Hash: hash}
+	const ofBase = `{"account_changes":` + changes + `,"min_tx_index":3,"max_tx_index":9,"fal_hash":` + hashText + `}`
+	const ofWorld = `{"changes":` + changes + `,"min_tx_index":3,"max_tx_index":9}`
+	list := func(text string, hash chain.Hash) *flashblock.AccessList {
+		return &flashblock.AccessList{Text: json.RawMessage(text), Hash: hash}
+	}
 	tests := []struct {
 		name           string
 		diff, metadata string
@@ -31,11 +35,11 @@ func TestAccessListsOfAllFeeds(t *testing.T) {
 	}{
 		{"none", "", "", nil},
 		{"null", `,"access_list_data":null`, `,"access_list":null`, nil},
-		{"RLP in the metadata", "", `,"access_list":"0xc2c0c0"`, &flashblock.AccessList{RLP: []byte{0xc2, 0xc0, 0xc0}}},
-		{"JSON in the metadata", "", `,"access_list":{"account_changes":` + changes + `,"min_tx_index":3,"max_tx_index":9,"fal_hash":` + hashText + `}`, inJSON},
-		{"JSON in the diff", `,"access_list_data":{"access_list":{"changes":` + changes + `,"min_tx_index":3,"max_tx_index":9},"access_list_hash":` + hashText + `}`, "", inJSON},
-		{"RLP in the diff", `,"access_list_data":{"access_list":"0xc0","access_list_hash":` + hashText + `}`, "", &flashblock.AccessList{RLP: []byte{0xc0}, Hash: hash}},
-		{"JSON without range and hash", "", `,"access_list":{"account_changes":[]}`, &flashblock.AccessList{Changes: json.RawMessage(`[]`)}},
+		{"RLP in the metadata", "", `,"access_list":"0xc2c0c0"`, list(`"0xc2c0c0"`, chain.Hash{})},
+		{"JSON in the metadata", "", `,"access_list":` + ofBase, list(ofBase, chain.Hash{})},
+		{"JSON in the diff", `,"access_list_data":{"access_list":` + ofWorld + `,"access_list_hash":` + hashText + `}`, "", list(ofWorld, hash)},
+		{"RLP in the diff", `,"access_list_data":{"access_list":"0xc0","access_list_hash":` + hashText + `}`, "", list(`"0xc0"`, hash)},
+		{"JSON without range and hash", "", `,"access_list":{"account_changes":[]}`, list(`{"account_changes":[]}`, chain.Hash{})},
 		{"a number", `,"access_list_data":7`, `,"access_list":7`, nil},
 		{"a list", `,"access_list_data":[]`, `,"access_list":[]`, nil},
 		{"text that is not hex", "", `,"access_list":"0xzz"`, nil},

@@ -21,6 +21,7 @@ type Block = upstream.Block
 // Heads are what the upstream calls so; nil is none.
 type Heads struct {
 	Latest          chain.Ref
+	Header          *types.Header // of Latest
 	Safe, Finalized *chain.Ref
 }
 
@@ -72,9 +73,10 @@ type Head struct {
 
 // A Listener is told what became of blocks, from the goroutine of Run.
 type Listener interface {
-	// Promised returns what a block did that was pre-confirmed exactly as it is;
-	// false where it has to be found out.
-	Promised(*Block) (*Result, bool)
+	// Promised returns the block after the store's head that has this header, and
+	// what it did, where it was pre-confirmed exactly so; false where that has to
+	// be found out.
+	Promised(*types.Header) (*Block, *Result, bool)
 
 	// Announce is told that the store stands at b, after so many blocks were
 	// taken back.
@@ -164,6 +166,12 @@ func (f *Follower) reach(ctx context.Context, heads Heads) error {
 		if at == heads.Latest {
 			return f.tag(heads)
 		}
+		if done, err := f.keep(at, heads.Header); done || err != nil {
+			if err != nil {
+				return fmt.Errorf("block %s: %w", heads.Latest, err)
+			}
+			continue
+		}
 		target := heads.Latest
 		if target.Number > at.Number+stride {
 			target.Number = at.Number + stride
@@ -175,6 +183,22 @@ func (f *Follower) reach(ctx context.Context, heads Heads) error {
 			return err
 		}
 	}
+}
+
+// keep adds the upstream's newest block without asking for it, where it follows
+// on what is there and was pre-confirmed: then all of it is here.
+func (f *Follower) keep(at chain.Ref, newest *types.Header) (done bool, err error) {
+	if newest == nil || newest.ParentHash != at.Hash {
+		return false, nil
+	}
+	b, r, ok := f.Listener.Promised(newest)
+	if !ok {
+		return false, nil
+	}
+	if err := f.Store.Commit(b, r); err != nil {
+		return false, err
+	}
+	return true, f.Listener.Announce(b, 0)
 }
 
 // tag passes on what is safe and finalized. One that the store does not have on
@@ -250,7 +274,7 @@ func (f *Follower) branch(ctx context.Context, from, to chain.Ref) (branch []*Bl
 
 // add commits the block after the head.
 func (f *Follower) add(ctx context.Context, b *Block) error {
-	if r, ok := f.Listener.Promised(b); ok {
+	if _, r, ok := f.Listener.Promised(b.Header); ok {
 		return f.Store.Commit(b, r)
 	}
 	head, err := f.Store.Head()

@@ -88,7 +88,8 @@ func (u *upstream) Heads(ctx context.Context) (follow.Heads, error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	h := follow.Heads{Latest: u.current[len(u.current)-1].Ref}
+	newest := u.current[len(u.current)-1]
+	h := follow.Heads{Latest: newest.Ref, Header: newest.Header}
 	if u.tagged {
 		h.Safe = &u.current[len(u.current)-2].Ref
 	}
@@ -151,8 +152,9 @@ func (f *follower) Produce(_ context.Context, b *follow.Block, parent *types.Hea
 	f.produced++
 	return &follow.Result{Diff: new(chain.Diff)}, nil
 }
-func (f *follower) Promised(b *follow.Block) (*follow.Result, bool) {
-	return &follow.Result{Diff: new(chain.Diff)}, f.promised[b.Hash]
+func (f *follower) Promised(h *types.Header) (*follow.Block, *follow.Result, bool) {
+	b := &follow.Block{Ref: chain.Ref{Number: chain.Number(h.Number.Uint64()), Hash: h.Hash()}, Header: h}
+	return b, &follow.Result{Diff: new(chain.Diff)}, f.promised[h.Hash()]
 }
 func (f *follower) Announce(b *follow.Block, removed int) error {
 	f.announced = append(f.announced, fmt.Sprintf("%d-%d", b.Number, removed))
@@ -257,23 +259,45 @@ func wait(d time.Duration) {
 	synctest.Wait()
 }
 
+// A block that was pre-confirmed is not asked for: its header is enough. One
+// that has to be fetched for the blocks above it is not produced again either.
 func TestPromisedBlocksAreNotProduced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newUpstream()
 		f := start(t, u)
-		u.breaks(errors.New("away"))
+		u.breaks(errors.New("away")) // no block can be had
 		u.grow(1)
 		synctest.Wait()
 		f.promised[u.current[1].Hash] = true
+		u.grow(1)
+		wait(2 * time.Second) // the newest does not follow on what is there
+		if len(f.announced) > 0 {
+			t.Errorf("announced %v, though nothing can be fetched", f.announced)
+		}
 		u.breaks(nil)
 		wait(2 * time.Second)
-		inStep(t, u, f)
-		u.grow(1)
 		inStep(t, u, f)
 		if f.produced != 1 {
 			t.Errorf("%d blocks were produced, want 1 of 2", f.produced)
 		}
+		u.breaks(errors.New("away"))
+		next := promisedNext(u, f)
+		inStep(t, u, f)
+		if f.produced != 1 || f.announced[len(f.announced)-1] != "3-0" || f.head().Ref != next {
+			t.Errorf("%d blocks were produced, announced %v", f.produced, f.announced)
+		}
 	})
+}
+
+// promisedNext grows the chain by a block that is promised before.
+func promisedNext(u *upstream, f *follower) chain.Ref {
+	u.mu.Lock()
+	u.add(1)
+	next := u.current[len(u.current)-1].Ref
+	u.mu.Unlock()
+	f.promised[next.Hash] = true
+	u.changed <- struct{}{}
+	return next
 }
 
 // A block whose result does not match its header is never announced; when the

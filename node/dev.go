@@ -114,7 +114,7 @@ func (c *DevConfig) build(db *archive.DB, tries *merkle.State, rules *evm.Rules)
 		return nil, err
 	}
 	options := pending.Options{MaxAge: c.maxPendingAge()}
-	if d.preconfirmations, err = newPreconfirmations(db, asItIs{}, executor{rules, &d.promised}, options, d.service); err != nil {
+	if d.preconfirmations, err = newPreconfirmations(db, asItIs{}, executor{rules: rules, known: &d.promised}, options, d.service); err != nil {
 		return nil, err
 	}
 	d.sequencer, err = devchain.New(devchain.Options{

@@ -13,6 +13,7 @@ import (
 	"glimpse/archive"
 	"glimpse/chain"
 	"glimpse/evm"
+	"glimpse/flashblock"
 	"glimpse/pending"
 )
 
@@ -20,6 +21,7 @@ import (
 type executor struct {
 	rules *evm.Rules
 	known *knownTransactions // whose senders are known; nil where none are
+	ahead *ahead             // nil where all state is here
 }
 
 var _ pending.Executor = executor{}
@@ -41,8 +43,11 @@ func (x executor) Begin(header, _ *types.Header, base chain.View, ancestors func
 	if err != nil {
 		return nil, err
 	}
-	return execution{block, x.rules.Signer(header), x.known}, nil
+	return execution{block, x.rules.Signer(header), x.known, x.ahead}, nil
 }
+
+// Commits implements pending.Executor.
+func (x executor) Commits(h *types.Header, w types.Withdrawals) bool { return evm.CommitsTo(h, w) }
 
 // Transient implements pending.Executor.
 func (x executor) Transient(err error) bool { return errors.Is(err, evm.ErrStateRead) }
@@ -51,11 +56,13 @@ type execution struct {
 	block  *evm.Block
 	signer types.Signer
 	known  *knownTransactions
+	ahead  *ahead
 }
 
 // Apply implements pending.Execution. Recovering senders is most of the work, and
 // can use all cores.
-func (e execution) Apply(raw [][]byte) (*pending.Piece, error) {
+func (e execution) Apply(m *flashblock.Message, _ chain.View) (*pending.Piece, error) {
+	raw := m.Delta.Transactions
 	done := &pending.Piece{Hashes: make([]chain.Hash, len(raw)), Transactions: make([]*types.Transaction, len(raw))}
 	for i, data := range raw {
 		tx := new(types.Transaction)
@@ -65,6 +72,7 @@ func (e execution) Apply(raw [][]byte) (*pending.Piece, error) {
 		done.Hashes[i], done.Transactions[i] = tx.Hash(), e.known.find(tx)
 	}
 	evm.RecoverSenders(e.signer, done.Transactions)
+	e.ahead.transactions(e.signer, done.Transactions)
 	var err error
 	done.Diff, done.Receipts, err = e.block.Apply(done.Transactions)
 	done.Encoded = done.Receipts

@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
 	"glimpse/archive"
 	"glimpse/chain"
 	"glimpse/ethapi"
+	"glimpse/evm/opstack"
 	"glimpse/flashblock/feed"
 	"glimpse/follow"
 	"glimpse/follow/origin"
@@ -106,6 +108,7 @@ type followNode struct {
 	pool      *upstream.Pool
 	origin    *origin.Origin
 	past      *origin.Past
+	ahead     *ahead
 	feed      *feed.Client // nil without feeds
 
 	published        head.Publisher
@@ -187,6 +190,7 @@ func (n *followNode) build(db *archive.DB, first chain.Ref) (err error) {
 	if n.service, err = newService(&c.Service, db, &n.published, n.expectations(), c.Log); err != nil {
 		return err
 	}
+	n.ahead = newAhead(db, n.origin, c.Log)
 	producer, executor := n.engine(newAncestors(db, n.pool, first))
 	n.preconfirmations, err = newPreconfirmations(db, how, executor, pending.Options{MaxAge: n.maxPendingAge()}, n.service)
 	if err != nil {
@@ -210,14 +214,15 @@ func (n *followNode) build(db *archive.DB, first chain.Ref) (err error) {
 func (n *followNode) engine(before *ancestors) (follow.Producer, pending.Executor) {
 	switch n.described.engine {
 	case follow.Trace:
-		return tracing{n.pool, n.described.traceRules()}, noExecutor{}
+		return tracing{n.pool, n.described.traceRules()}, listed{}
 	case follow.AccessList:
-		return listing{n.pool}, noExecutor{}
+		return listing{n.pool}, listed{}
 	}
 	if op := n.described.op; op != nil {
-		return opExecuting{op, before}, opExecutor{op}
+		return opExecuting{op, before, n.ahead}, opExecutor{op, n.ahead}
 	}
-	return executing{n.described.rules, before}, executor{rules: n.described.rules}
+	rules := n.described.rules
+	return executing{rules, before, n.ahead}, executor{rules: rules, ahead: n.ahead}
 }
 
 func (n *followNode) maxPendingAge() time.Duration {
@@ -245,6 +250,7 @@ func (n *followNode) run(ctx context.Context) error {
 		func(ctx context.Context) error { return untilDone(ctx, n.pool.Run(ctx)) },
 		n.follower.Run,
 		n.preconfirmations.run,
+		n.ahead.run,
 	}
 	if n.feed != nil {
 		parts = append(parts,
@@ -272,12 +278,25 @@ func (n *followNode) caller() ethapi.EVM {
 var _ follow.Listener = (*followNode)(nil)
 
 // Promised implements follow.Listener.
-func (n *followNode) Promised(b *follow.Block) (*follow.Result, bool) {
-	block, err := b.Ethereum()
-	if err != nil {
-		return nil, false
+func (n *followNode) Promised(h *types.Header) (*follow.Block, *follow.Result, bool) {
+	done, ok := n.preconfirmations.promised(h)
+	if !ok {
+		return nil, nil, false
 	}
-	return n.preconfirmations.promised(pending.NewSealedBlock(block))
+	b := &follow.Block{
+		Ref: chain.Ref{Number: chain.Number(h.Number.Uint64()), Hash: h.Hash()}, Header: h,
+		Transactions: make([]upstream.Transaction, len(done.Raw)), Withdrawals: done.Withdrawals,
+	}
+	if h.WithdrawalsHash != nil && b.Withdrawals == nil {
+		b.Withdrawals = types.Withdrawals{} // no withdrawals are something else than no list of them
+	}
+	for i, raw := range done.Raw {
+		b.Transactions[i] = upstream.Transaction{Raw: raw, Hash: done.Hashes[i]}
+		if done.Transactions != nil {
+			b.Transactions[i].Known = done.Transactions[i]
+		}
+	}
+	return b, &follow.Result{Diff: done.Diff, Receipts: done.Receipts}, true
 }
 
 // Announce implements follow.Listener.
@@ -288,7 +307,9 @@ func (n *followNode) Announce(b *follow.Block, removed int) error {
 	sealed := pending.SealedBlock{Hash: b.Hash, Header: b.Header, Withdrawals: b.Withdrawals}
 	for _, tx := range b.Transactions {
 		sealed.Transactions = append(sealed.Transactions, tx.Hash)
+		sealed.PostExecution = tx.Raw[0] == opstack.PostExecutionType
 	}
+	n.ahead.after(b.Header)
 	return n.preconfirmations.seal(&sealed, removed)
 }
 

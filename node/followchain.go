@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 
 	"glimpse/chain"
@@ -19,7 +18,6 @@ import (
 	"glimpse/evm/opstack"
 	"glimpse/follow"
 	"glimpse/follow/upstream"
-	"glimpse/pending"
 )
 
 // A followedChain is what is known of a chain.
@@ -158,17 +156,3 @@ func devDescription(pool *upstream.Pool) (*follow.Description, bool) {
 		Name: "dev", ID: genesis.Rules.ChainID(), Engine: follow.Execute, BlockTime: 2 * time.Second, Config: genesis.Rules.Config(),
 	}, true
 }
-
-// noExecutor is for chains whose rules are not known here: nothing is
-// pre-confirmed, and pending is latest.
-type noExecutor struct{}
-
-var _ pending.Executor = noExecutor{}
-
-func (noExecutor) Complete(_, _ *types.Header) {}
-
-func (noExecutor) Begin(_, _ *types.Header, _ chain.View, _ func(chain.Number) (chain.Hash, error)) (pending.Execution, error) {
-	return nil, evm.ErrUnsupported
-}
-
-func (noExecutor) Transient(error) bool { return false }

@@ -21,6 +21,7 @@ import (
 type executing struct {
 	rules     *evm.Rules
 	ancestors *ancestors
+	ahead     *ahead
 }
 
 // Produce implements follow.Producer.
@@ -29,7 +30,9 @@ func (e executing) Produce(_ context.Context, b *follow.Block, parent *types.Hea
 	if err != nil {
 		return nil, err
 	}
-	evm.RecoverSenders(e.rules.Signer(b.Header), block.Transactions())
+	signer := e.rules.Signer(b.Header)
+	evm.RecoverSenders(signer, block.Transactions())
+	e.ahead.transactions(signer, block.Transactions())
 	result, err := e.rules.Execute(block, parent, base, e.ancestors.hash, evm.Checks{Receipts: true})
 	if err != nil {
 		return nil, err

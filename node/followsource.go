@@ -25,7 +25,7 @@ var _ follow.Source = blockSource{}
 func (s blockSource) Heads(ctx context.Context) (follow.Heads, error) {
 	select {
 	case h := <-s.Pool.Heads():
-		return follow.Heads{Latest: h.Latest, Safe: tagged(h.Safe), Finalized: tagged(h.Finalized)}, nil
+		return follow.Heads{Latest: h.Latest, Header: h.Header, Safe: tagged(h.Safe), Finalized: tagged(h.Finalized)}, nil
 	case <-ctx.Done():
 		return follow.Heads{}, ctx.Err()
 	}

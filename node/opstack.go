@@ -11,6 +11,7 @@ import (
 	"glimpse/chain"
 	"glimpse/evm"
 	"glimpse/evm/opstack"
+	"glimpse/flashblock"
 	"glimpse/follow"
 	"glimpse/pending"
 )
@@ -19,6 +20,7 @@ import (
 type opExecuting struct {
 	rules     *opstack.Rules
 	ancestors *ancestors
+	ahead     *ahead
 }
 
 // Produce implements follow.Producer.
@@ -32,6 +34,7 @@ func (o opExecuting) Produce(_ context.Context, b *follow.Block, parent *types.H
 		return nil, err
 	}
 	o.rules.RecoverSenders(b.Header, txs)
+	o.ahead.transactions(o.rules.Calls().Signer(b.Header), signed(txs))
 	result, err := o.rules.Execute(b.Header, txs, parent, base, o.ancestors.hash, evm.Checks{Receipts: true})
 	if err != nil {
 		return nil, err
@@ -40,7 +43,10 @@ func (o opExecuting) Produce(_ context.Context, b *follow.Block, parent *types.H
 }
 
 // opExecutor lets pending execute flashblocks of OP-Stack chains.
-type opExecutor struct{ rules *opstack.Rules }
+type opExecutor struct {
+	rules *opstack.Rules
+	ahead *ahead
+}
 
 var _ pending.Executor = opExecutor{}
 
@@ -53,8 +59,12 @@ func (x opExecutor) Begin(header, _ *types.Header, base chain.View, ancestors fu
 	if err != nil {
 		return nil, err
 	}
-	return opExecution{x.rules, header, block}, nil
+	return opExecution{x.rules, header, block, x.ahead}, nil
 }
+
+// Commits implements pending.Executor. There are no withdrawals on these chains,
+// and what the header has in their place is about the state.
+func (x opExecutor) Commits(_ *types.Header, w types.Withdrawals) bool { return len(w) == 0 }
 
 // Transient implements pending.Executor.
 func (x opExecutor) Transient(err error) bool { return errors.Is(err, evm.ErrStateRead) }
@@ -63,15 +73,27 @@ type opExecution struct {
 	rules  *opstack.Rules
 	header *types.Header
 	block  *opstack.Block
+	ahead  *ahead
+}
+
+// signed returns those transactions that have a signature.
+func signed(txs []*opstack.Transaction) (all []*types.Transaction) {
+	for _, tx := range txs {
+		if t, ok := tx.Signed(); ok {
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 // Apply implements pending.Execution.
-func (e opExecution) Apply(raw [][]byte) (*pending.Piece, error) {
-	txs, err := opstack.DecodeTransactions(raw)
+func (e opExecution) Apply(m *flashblock.Message, _ chain.View) (*pending.Piece, error) {
+	txs, err := opstack.DecodeTransactions(m.Delta.Transactions)
 	if err != nil {
 		return nil, err
 	}
 	e.rules.RecoverSenders(e.header, txs)
+	e.ahead.transactions(e.rules.Calls().Signer(e.header), signed(txs))
 	diff, receipts, err := e.block.Apply(txs)
 	if err != nil {
 		return nil, err

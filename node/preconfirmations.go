@@ -10,10 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/core/types"
+
 	"glimpse/archive"
 	"glimpse/flashblock"
 	"glimpse/flashblock/feed"
-	"glimpse/follow"
 	"glimpse/head"
 	"glimpse/ops"
 	"glimpse/pending"
@@ -127,16 +128,15 @@ func (p *preconfirmations) seal(block *pending.SealedBlock, removed int) error {
 	return p.publish()
 }
 
-// promised returns what a block did that was pre-confirmed exactly as it is.
-func (p *preconfirmations) promised(block *pending.SealedBlock) (*follow.Result, bool) {
+// promised returns the block of a header, where it was pre-confirmed exactly so.
+func (p *preconfirmations) promised(h *types.Header) (pending.Fulfilled, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	done, ok, err := p.tracker.Promised(block)
+	done, ok, err := p.tracker.Promised(h)
 	if err != nil {
-		p.log.Warn("pre-confirmed block cannot be used", "block", block.Ref(), "err", err)
-		return nil, false
+		p.log.Warn("pre-confirmed block cannot be used", "block", h.Number, "err", err)
 	}
-	return &follow.Result{Diff: done.Diff, Receipts: done.Receipts}, ok
+	return done, ok
 }
 
 // publish must be called with mu held.

@@ -85,7 +85,7 @@ func (t *Tracker) applyFirst(b *build) Event {
 	if err != nil {
 		return t.fail(b, len(t.stack), m.Position(), err)
 	}
-	s, err := x.execute(m)
+	s, err := x.execute(m, t.state())
 	if err != nil {
 		x.base.drop()
 		return t.fail(b, len(t.stack), m.Position(), err)
@@ -98,7 +98,7 @@ func (t *Tracker) applyFirst(b *build) Event {
 // applyNext goes on with the block on top of the stack.
 func (t *Tracker) applyNext(x *block) Event {
 	m := x.build.messages[x.next()]
-	s, err := x.execute(m)
+	s, err := x.execute(m, t.state())
 	if err != nil {
 		return t.fail(x.build, len(t.stack)-1, m.Position(), err)
 	}

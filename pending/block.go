@@ -59,18 +59,25 @@ func (b *block) describe() flashblock.Build {
 // begin opens the block of a build on top of the stack. The block is not part of
 // the stack yet; whoever drops it drops its base.
 func (t *Tracker) begin(b *build) (*block, error) {
-	parent, view := t.sealed.Header(), t.sealed.View()
+	parent := t.sealed.Header()
 	if len(t.stack) > 0 {
 		parent = t.stack[len(t.stack)-1].now.Header
-		view = t.overlay.On(view)
 	}
 	header := headerOf(b.messages[0])
 	t.executor.Complete(header, parent)
-	execution, err := t.executor.Begin(header, parent, view, t.ancestors())
+	execution, err := t.executor.Begin(header, parent, t.state(), t.ancestors())
 	if err != nil {
 		return nil, fmt.Errorf("begin block %d: %w", b.number, err)
 	}
 	return &block{build: b, base: t.sealed.hold(), header: header, execution: execution, tally: flashblock.NewTally()}, nil
+}
+
+// state is that after all that is pre-confirmed.
+func (t *Tracker) state() chain.View {
+	if len(t.stack) == 0 {
+		return t.sealed.View()
+	}
+	return t.overlay.On(t.sealed.View())
 }
 
 func headerOf(first *flashblock.Message) *types.Header {
@@ -119,14 +126,12 @@ type step struct {
 	from  int // the first transaction that it added
 }
 
-// execute applies the next piece and compares its checksums.
-func (b *block) execute(m *flashblock.Message) (step, error) {
-	done, err := b.execution.Apply(m.Delta.Transactions)
-	if err == nil {
-		err = b.tally.Add(done.Receipts, done.Encoded)
-	}
-	if err == nil {
-		err = b.tally.Check(&m.Delta)
+// execute applies the next piece to the state before it and compares its
+// checksums.
+func (b *block) execute(m *flashblock.Message, before chain.View) (step, error) {
+	done, err := b.execution.Apply(m, before)
+	if err == nil && done.Encoded != nil {
+		err = b.check(m, done)
 	}
 	if err != nil {
 		return step{}, fmt.Errorf("flashblock %s: %w", m.Position(), err)
@@ -136,7 +141,7 @@ func (b *block) execute(m *flashblock.Message) (step, error) {
 	b.txs = append(b.txs, done.Transactions...)
 	b.receipts = append(b.receipts, done.Receipts...)
 	header := types.CopyHeader(b.header)
-	header.GasUsed, header.Bloom, header.ReceiptHash = b.tally.GasUsed, b.tally.Bloom, m.Delta.ReceiptsRoot
+	header.GasUsed, header.Bloom, header.ReceiptHash = m.Delta.GasUsed, m.Delta.LogsBloom, m.Delta.ReceiptsRoot
 	if header.ExcessBlobGas != nil {
 		header.BlobGasUsed = b.blobGas(m, done.Transactions)
 	}
@@ -148,6 +153,14 @@ func (b *block) execute(m *flashblock.Message) (step, error) {
 		Receipts:     slices.Clip(b.receipts),
 	}
 	return step{block: b.now, diff: done.Diff, from: from}, nil
+}
+
+// check compares what a piece did with what the feed says of it.
+func (b *block) check(m *flashblock.Message, done *Piece) error {
+	if err := b.tally.Add(done.Receipts, done.Encoded); err != nil {
+		return err
+	}
+	return b.tally.Check(&m.Delta)
 }
 
 // blobGas is what the feed says, or else what the transactions buy.

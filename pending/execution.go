@@ -6,6 +6,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"glimpse/chain"
+	"glimpse/flashblock"
 )
 
 // An Executor knows the rules of the chain.
@@ -20,6 +21,11 @@ type Executor interface {
 	// for blocks below the parent.
 	Begin(header, parent *types.Header, base chain.View, ancestors func(chain.Number) (chain.Hash, error)) (Execution, error)
 
+	// Commits reports whether the header of a sealed block commits to these
+	// withdrawals, and to what its transactions did when they were executed here;
+	// never where they were not.
+	Commits(*types.Header, types.Withdrawals) bool
+
 	// Transient reports whether an error of Begin or of an Execution says nothing
 	// about the block, such as that of a state read, so that it may be executed
 	// again. All others mean that the block is invalid or its rules unknown.
@@ -28,9 +34,9 @@ type Executor interface {
 
 // An Execution is one block being executed. After an error it is dropped.
 type Execution interface {
-	// Apply executes the next transactions, given as bytes. The first call also
-	// returns what the beginning of the block changed.
-	Apply(raw [][]byte) (*Piece, error)
+	// Apply executes the next flashblock on the state before it. The first call
+	// also returns what the beginning of the block changed.
+	Apply(m *flashblock.Message, before chain.View) (*Piece, error)
 
 	// Finish executes what follows the last transaction. Of the body only the
 	// withdrawals are looked at.
@@ -49,7 +55,8 @@ type Piece struct {
 	Transactions []*types.Transaction
 
 	// Receipts has one for each, and Encoded the same as the receipts root is
-	// made of them.
+	// made of them. Both are nil where nothing was executed: then there is nothing
+	// to compare with what the feed says of them.
 	Receipts types.Receipts
 	Encoded  types.DerivableList
 }

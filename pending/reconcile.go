@@ -118,7 +118,7 @@ func (p *Promise) meets(s *SealedBlock, onParent bool) Outcome {
 	switch {
 	case len(p.Transactions) > len(sealed) || !slices.Equal(p.Transactions, sealed[:len(p.Transactions)]):
 		return Discard
-	case onParent && len(p.Transactions) == len(sealed) && p.sameResult(s):
+	case onParent && len(p.Transactions) == len(sealed) && p.sameResult(s.Header) && slices.EqualFunc(p.Withdrawals, s.Withdrawals, equal):
 		return Promote
 	default:
 		return Rebase
@@ -126,9 +126,10 @@ func (p *Promise) meets(s *SealedBlock, onParent bool) Outcome {
 }
 
 // sameResult reports whether the block was executed here on the inputs that the
-// sealed one names and gave the same receipts, so that its state is the same.
-func (p *Promise) sameResult(s *SealedBlock) bool {
-	a, b := p.Header, s.Header
+// sealed one names and gave the same receipts, so that its state is the same if
+// its transactions and withdrawals are.
+func (p *Promise) sameResult(b *types.Header) bool {
+	a := p.Header
 	return a.ParentHash == b.ParentHash &&
 		a.Coinbase == b.Coinbase &&
 		a.MixDigest == b.MixDigest &&
@@ -139,8 +140,7 @@ func (p *Promise) sameResult(s *SealedBlock) bool {
 		equal(a.ExcessBlobGas, b.ExcessBlobGas) &&
 		a.GasUsed == b.GasUsed &&
 		a.ReceiptHash == b.ReceiptHash &&
-		a.Bloom == b.Bloom &&
-		slices.EqualFunc(p.Withdrawals, s.Withdrawals, equal)
+		a.Bloom == b.Bloom
 }
 
 func equal[T comparable](a, b *T) bool {

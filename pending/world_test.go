@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/trie"
 	"github.com/holiman/uint256"
 
 	"glimpse/chain"
@@ -50,13 +51,17 @@ func (r *rules) Begin(header, parent *types.Header, base chain.View, ancestors f
 	return execution{b}, nil
 }
 
+func (r *rules) Commits(h *types.Header, w types.Withdrawals) bool {
+	return evm.CommitsTo(h, w)
+}
+
 func (r *rules) Transient(err error) bool { return errors.Is(err, evm.ErrStateRead) }
 
 type execution struct{ *evm.Block }
 
-func (e execution) Apply(raw [][]byte) (*pending.Piece, error) {
+func (e execution) Apply(m *flashblock.Message, _ chain.View) (*pending.Piece, error) {
 	done := new(pending.Piece)
-	for _, data := range raw {
+	for _, data := range m.Delta.Transactions {
 		tx := new(types.Transaction)
 		if err := tx.UnmarshalBinary(data); err != nil {
 			return nil, err
@@ -334,6 +339,7 @@ func (c *construction) seal(revoked ...chain.Hash) *link {
 	if header.ExcessBlobGas != nil {
 		header.BlobGasUsed = new(uint64)
 	}
+	header.TxHash, header.WithdrawalsHash = types.DeriveSha(types.Transactions(kept), trie.NewStackTrie(nil)), &types.EmptyWithdrawalsHash
 	l := &link{header: header, hash: header.Hash(), txs: kept, state: c.parent.state.Clone()}
 	if err := l.state.Apply(whole); err != nil {
 		t.Fatal(err)

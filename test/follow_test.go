@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,11 +32,11 @@ func TestFollowDev(t *testing.T) {
 	for _, feed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("feed=%v", feed), func(t *testing.T) {
 			s := startDev(t, "--dev.block-time", "200ms", "--dev.flashblock-time", "20ms")
-			args := []string{"--datadir", t.TempDir()}
-			if feed {
-				args = append(args, "--feed", "ws://"+s.feed(t)+"/ws")
+			source, args := s.url(), []string{"--datadir", t.TempDir()}
+			if feed { // with heads as soon as they are there, so that blocks are taken as they were promised
+				source, args = "ws://"+s.ws, append(args, "--feed", "ws://"+s.feed(t)+"/ws")
 			}
-			followLoad(t, s.url(), args...)
+			followLoad(t, s.url(), source, args...)
 		})
 	}
 }
@@ -52,7 +53,8 @@ func TestFollowGeth(t *testing.T) {
 			if err := os.WriteFile(genesis, []byte(mustRun(t, "genesis")), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			followLoad(t, startGethDev(t, geth, genesis), "--engine", engine, "--datadir", t.TempDir())
+			upstream := startGethDev(t, geth, genesis)
+			followLoad(t, upstream, upstream, "--engine", engine, "--datadir", t.TempDir())
 		})
 	}
 }
@@ -65,14 +67,16 @@ func TestFollowAnvil(t *testing.T) {
 	}
 	for _, engine := range []string{"execute", "trace"} {
 		t.Run(engine, func(t *testing.T) {
-			followLoad(t, startAnvil(t, anvil), "--engine", engine, "--datadir", t.TempDir())
+			upstream := startAnvil(t, anvil)
+			followLoad(t, upstream, upstream, "--engine", engine, "--datadir", t.TempDir())
 		})
 	}
 }
 
 // followLoad follows a node while it is sent random transactions that change much
 // storage, and then compares every slot and code that changed, at every block.
-func followLoad(t *testing.T, upstream string, args ...string) {
+// The follower finds the node at source.
+func followLoad(t *testing.T, upstream, source string, args ...string) {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -81,7 +85,7 @@ func followLoad(t *testing.T, upstream string, args ...string) {
 			l.step(t)
 		}
 		eventually(t, "a first block", func() bool { return height(t, upstream) > 1 })
-		f := startFollow(t, upstream, args...)
+		f := startFollow(t, source, args...)
 		first := height(t, f.url())
 		last := first + followedBlocks(t)
 		for n := first; n < last; {
@@ -97,7 +101,8 @@ func followLoad(t *testing.T, upstream string, args ...string) {
 }
 
 // compareFollowed compares all that the follower says changed, and all slots of
-// the contracts, at every block.
+// the contracts, at every block. From an upstream of our own it also compares the
+// blocks and receipts, byte by byte.
 func compareFollowed(t *testing.T, follower, upstream string, first, last uint64) {
 	t.Helper()
 	c := comparison{glimpse: follower, geth: upstream}
@@ -127,10 +132,15 @@ func compareFollowed(t *testing.T, follower, upstream string, first, last uint64
 	if len(slots) == 0 {
 		t.Fatal("no slot changed")
 	}
+	ours := strings.HasPrefix(string(call(t, upstream, "web3_clientVersion")), `"glimpse/`)
 	for n := first; n <= last; n++ {
 		var calls []rpcCall
 		add := func(method string, params ...any) {
 			calls = append(calls, rpcCall{"2.0", len(calls), method, append(params, fmt.Sprintf("%#x", n))})
+		}
+		if ours && n > first {
+			add("debug_getRawBlock")
+			add("debug_getRawReceipts")
 		}
 		for addr, of := range slots {
 			for slot := range of {

@@ -11,16 +11,21 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
 
 	"glimpse/chain"
 )
 
-// A Head is what an upstream says is the end of its chain. Nothing of it is
-// verified: it says what to fetch.
+// A Head is what an upstream says is the end of its chain. That it is the end
+// is its word: it says what to fetch.
 type Head struct {
 	Latest chain.Ref
 	Parent chain.Hash // of Latest
 	Time   uint64     // of Latest
+
+	// Header is that of Latest, nil where the upstream did not tell all of it:
+	// it has the hash that Latest says.
+	Header *types.Header
 
 	// Safe and Finalized have the zero hash while the upstream knows of none.
 	Safe, Finalized chain.Ref
@@ -46,6 +51,16 @@ func decodeHead(raw json.RawMessage) (Head, error) {
 		Parent: *h.Parent,
 		Time:   uint64(*h.Time),
 	}, nil
+}
+
+// withHeader reads the whole header too. A field that is missing, or of a fork
+// that is not known here, makes another hash.
+func withHeader(head Head, raw json.RawMessage) Head {
+	header := new(types.Header)
+	if err := json.Unmarshal(raw, header); err == nil && header.Hash() == head.Latest.Hash {
+		head.Header = header
+	}
+	return head
 }
 
 // Heads delivers the head of the upstream that leads, whenever it changed,
@@ -147,6 +162,7 @@ func (p *Pool) poll(ctx context.Context, e *endpoint) (news bool, err error) {
 	if err != nil {
 		return false, e.fail("eth_getBlockByNumber", err)
 	}
+	head = withHeader(head, answers[0].result)
 	for i, field := range []*chain.Ref{&head.Safe, &head.Finalized} {
 		// A node that knows of no such block says so with null or an error.
 		if a := answers[i+1]; a.err == nil {
@@ -162,8 +178,8 @@ func (p *Pool) poll(ctx context.Context, e *endpoint) (news bool, err error) {
 }
 
 // listen follows a subscription until it fails. Safe and finalized are polled
-// for as often as an upstream without subscriptions would be; that poll also
-// finds the heads that a silent subscription did not tell of.
+// for, half as often as the head of an upstream without subscriptions would be;
+// that poll also finds the heads that a silent subscription did not tell of.
 func (p *Pool) listen(ctx context.Context, e *endpoint) error {
 	heads := make(chan json.RawMessage, 1) // what finds it full is dropped: the next poll finds the latest
 	subscribing, cancel := context.WithTimeout(ctx, p.options.Timeout)
@@ -177,7 +193,7 @@ func (p *Pool) listen(ctx context.Context, e *endpoint) error {
 		return err
 	}
 	heard := time.Now()
-	tick := time.NewTicker(p.options.PollEvery)
+	tick := time.NewTicker(2 * p.options.PollEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -191,6 +207,7 @@ func (p *Pool) listen(ctx context.Context, e *endpoint) error {
 			if err != nil {
 				return e.fail("eth_subscribe", err)
 			}
+			head = withHeader(head, raw)
 			known := e.snapshot().head
 			head.Safe, head.Finalized, head.Upstream = known.Safe, known.Finalized, e.name
 			p.advance(e, head)
