@@ -32,6 +32,7 @@ var allowed = map[string]string{
 	"evm":                 "chain internal/parallel",
 	"evm/opstack":         "chain evm internal/parallel",
 	"merkle":              "chain internal/parallel",
+	"merkle/merkletest":   "merkle",
 	"flashblock":          "chain",
 	"flashblock/feed":     "chain flashblock",
 	"pending":             "chain flashblock",

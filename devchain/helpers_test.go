@@ -3,7 +3,6 @@
 package devchain_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -20,6 +19,7 @@ import (
 	"glimpse/evm"
 	"glimpse/internal/memview"
 	"glimpse/merkle"
+	"glimpse/merkle/merkletest"
 )
 
 // A memStore keeps a chain in memory, with the state and the tries of every
@@ -38,27 +38,7 @@ type memStore struct {
 type storedBlock struct {
 	block *types.Block
 	state *memview.State
-	nodes sideMap
-}
-
-type sideMap map[string][]byte
-
-func (m sideMap) Side(key []byte) ([]byte, bool, error) {
-	value, ok := m[string(key)]
-	return value, ok, nil
-}
-
-func (m sideMap) write(writes []merkle.Write) {
-	for _, w := range writes {
-		switch {
-		case w.Prefix:
-			maps.DeleteFunc(m, func(key string, _ []byte) bool { return bytes.HasPrefix([]byte(key), w.Key) })
-		case w.Value == nil:
-			delete(m, string(w.Key))
-		default:
-			m[string(w.Key)] = w.Value
-		}
-	}
+	nodes merkletest.Nodes
 }
 
 func newStore(t testing.TB, text []byte) *memStore {
@@ -68,7 +48,7 @@ func newStore(t testing.TB, text []byte) *memStore {
 		t.Fatal(err)
 	}
 	s := &memStore{t: t, rules: genesis.Rules}
-	if s.tries, err = merkle.Open(make(sideMap), 1<<20); err != nil {
+	if s.tries, err = merkle.Open(make(merkletest.Nodes), 1<<20); err != nil {
 		t.Fatal(err)
 	}
 	root, err := s.tries.Apply(genesis.Diff)
@@ -85,14 +65,14 @@ func newStore(t testing.TB, text []byte) *memStore {
 func (s *memStore) last() storedBlock { return s.blocks[len(s.blocks)-1] }
 
 func (s *memStore) push(block *types.Block, diff *chain.Diff) {
-	next := storedBlock{block: block, state: memview.New(), nodes: make(sideMap)}
+	next := storedBlock{block: block, state: memview.New(), nodes: make(merkletest.Nodes)}
 	if len(s.blocks) > 0 {
 		next.state, next.nodes = s.last().state.Clone(), maps.Clone(s.last().nodes)
 	}
 	if err := next.state.Apply(diff); err != nil {
 		s.t.Errorf("block %d: %v", block.NumberU64(), err)
 	}
-	next.nodes.write(s.tries.Commit(chain.Ref{Number: chain.Number(block.NumberU64()), Hash: block.Hash()}))
+	next.nodes.Write(s.tries.Commit(chain.Ref{Number: chain.Number(block.NumberU64()), Hash: block.Hash()}))
 	s.blocks = append(s.blocks, next)
 	s.reopen()
 }

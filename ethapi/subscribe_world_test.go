@@ -25,27 +25,6 @@ import (
 	"glimpse/watch"
 )
 
-// storeState lets head read an archive, as a node does.
-type storeState struct{ *archive.Reader }
-
-func (s storeState) Account(n chain.Number, a chain.Address) (chain.Account, error) {
-	v, err := s.At(n)
-	if err != nil {
-		return chain.Account{}, err
-	}
-	return v.Account(a)
-}
-
-func (s storeState) Slot(n chain.Number, a chain.Address, k chain.Slot) (chain.Value, error) {
-	v, err := s.At(n)
-	if err != nil {
-		return chain.Value{}, err
-	}
-	return v.Slot(a, k)
-}
-
-func (s storeState) Code(chain.Hash) ([]byte, error) { return nil, errDisk }
-
 // promised is an overlay in maps: what is pre-confirmed of each address.
 type promised struct {
 	parent chain.Ref
@@ -186,7 +165,7 @@ func (w *liveWorld) publish() {
 	if w.overlay != nil {
 		o = w.overlay
 	}
-	w.published.Publish(storeState{r}, o, time.Time{})
+	w.published.Publish(stored{r}, o, time.Time{})
 }
 
 // seal adds a random block, or one that does what was promised.

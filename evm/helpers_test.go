@@ -24,32 +24,8 @@ import (
 	"glimpse/internal/fixture"
 	"glimpse/internal/memview"
 	"glimpse/merkle"
+	"glimpse/merkle/merkletest"
 )
-
-// A sideMap keeps trie nodes in a map.
-type sideMap map[string][]byte
-
-func (m sideMap) Side(key []byte) ([]byte, bool, error) {
-	value, ok := m[string(key)]
-	return value, ok, nil
-}
-
-func (m sideMap) write(writes []merkle.Write) {
-	for _, w := range writes {
-		switch {
-		case w.Prefix:
-			for key := range m {
-				if bytes.HasPrefix([]byte(key), w.Key) {
-					delete(m, key)
-				}
-			}
-		case w.Value == nil:
-			delete(m, string(w.Key))
-		default:
-			m[string(w.Key)] = w.Value
-		}
-	}
-}
 
 // A replay executes a chain block by block in memory, with everything checked.
 type replay struct {
@@ -57,7 +33,7 @@ type replay struct {
 	state  *memview.State
 	head   *types.Header
 	hashes []chain.Hash
-	nodes  sideMap
+	nodes  merkletest.Nodes
 	tries  *merkle.State
 }
 
@@ -67,7 +43,7 @@ func newReplay(t testing.TB, genesisText []byte) *replay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replay{rules: genesis.Rules, state: memview.New(), head: genesis.Block.Header(), nodes: make(sideMap)}
+	r := &replay{rules: genesis.Rules, state: memview.New(), head: genesis.Block.Header(), nodes: make(merkletest.Nodes)}
 	if r.tries, err = merkle.Open(r.nodes, 1<<20); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +64,7 @@ func (r *replay) commit(t testing.TB, block *types.Block, diff *chain.Diff) {
 		t.Fatalf("block %d: %v", block.NumberU64(), err)
 	}
 	ref := chain.Ref{Number: chain.Number(block.NumberU64()), Hash: block.Hash()}
-	r.nodes.write(r.tries.Commit(ref))
+	r.nodes.Write(r.tries.Commit(ref))
 	r.head = block.Header()
 	r.hashes = append(r.hashes, block.Hash())
 }

@@ -20,6 +20,7 @@ import (
 	"glimpse/evm/opstack"
 	"glimpse/internal/memview"
 	"glimpse/merkle"
+	"glimpse/merkle/merkletest"
 )
 
 const (
@@ -27,38 +28,13 @@ const (
 	recordedSeed  = 1
 )
 
-// A sideMap keeps trie nodes in a map.
-type sideMap map[string][]byte
-
-func (m sideMap) Side(key []byte) ([]byte, bool, error) {
-	value, ok := m[string(key)]
-	return value, ok, nil
-}
-
-func (m sideMap) write(writes []merkle.Write) {
-	for _, w := range writes {
-		switch {
-		case w.Prefix:
-			for key := range m {
-				if bytes.HasPrefix([]byte(key), w.Key) {
-					delete(m, key)
-				}
-			}
-		case w.Value == nil:
-			delete(m, string(w.Key))
-		default:
-			m[string(w.Key)] = w.Value
-		}
-	}
-}
-
 // A replay executes a chain block by block in memory, with everything checked.
 type replay struct {
 	rules        *opstack.Rules
 	state        *memview.State
 	head         *types.Header
 	hashes       []chain.Hash
-	nodes        sideMap
+	nodes        merkletest.Nodes
 	tries        *merkle.State
 	transactions int
 }
@@ -69,7 +45,7 @@ func newReplay(t testing.TB, rules *opstack.Rules, users []*user, genesis []byte
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replay{rules: rules, state: memview.New(), nodes: make(sideMap)}
+	r := &replay{rules: rules, state: memview.New(), nodes: make(merkletest.Nodes)}
 	if r.tries, err = merkle.Open(r.nodes, 1<<20); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +62,7 @@ func (r *replay) commit(t testing.TB, header *types.Header, diff *chain.Diff) {
 	if err := r.state.Apply(diff); err != nil {
 		t.Fatalf("block %d: %v", header.Number, err)
 	}
-	r.nodes.write(r.tries.Commit(chain.Ref{Number: chain.Number(header.Number.Uint64()), Hash: header.Hash()}))
+	r.nodes.Write(r.tries.Commit(chain.Ref{Number: chain.Number(header.Number.Uint64()), Hash: header.Hash()}))
 	r.head = header
 	r.hashes = append(r.hashes, header.Hash())
 }
