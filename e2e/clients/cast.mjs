@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -9,8 +10,11 @@ import { from, initcode, key, run, url } from './flow.mjs'
 const program = fileURLToPath(new URL('node_modules/.bin/cast', import.meta.url))
 const exec = promisify(execFile)
 
+// cast as npm has it is a script that ends well though the program it starts does
+// not; one that failed has written nothing but its error.
 async function cast(command, ...args) {
-  const { stdout } = await exec(program, [command, '--rpc-url', url, ...args])
+  const { stdout, stderr } = await exec(program, [command, '--rpc-url', url, ...args])
+  assert.notEqual(stdout, '', `cast ${command}: ${stderr}`)
   return stdout.trim()
 }
 
