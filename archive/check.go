@@ -5,10 +5,8 @@ package archive
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 
 	"glimpse/chain"
 )
@@ -23,6 +21,7 @@ type Report struct {
 	Wipes        uint64
 	Codes        uint64
 	Blocks       uint64
+	Digests      uint64 // blocks with their digest
 	Journals     uint64
 	Receipts     uint64 // blocks with their receipts
 	Transactions uint64
@@ -30,11 +29,11 @@ type Report struct {
 	Side         uint64 // keys of side data
 	Origins      uint64 // slots and accounts kept of the first block of a sparse store
 
-	// Digest is over all content but orphans, tags, and in a sparse store
-	// bytecode and what was kept of the first block, which depends on what was
-	// asked for. Stores that were given
-	// the same blocks, and pruned at the same heads, have the same one, however
-	// often they were closed, killed or unwound in between.
+	// Digest is over all content but orphans, tags, digests, and in a sparse
+	// store bytecode and what was kept of the first block, which depends on what
+	// was asked for. Stores that were given the same blocks and side data, and
+	// pruned at the same heads, have the same one, however often they were
+	// closed, killed or unwound in between.
 	Digest [sha256.Size]byte
 }
 
@@ -49,9 +48,10 @@ const progressKeys = 1 << 16
 
 // Check reads the whole store as it is now and verifies that it agrees with
 // itself: every key is known, versions and journals match both ways,
-// transactions and the blocks they are in do too, blocks
-// link from the first to the head, every code is there and has its hash, and nothing
-// is above the head or below what pruning should have left (A1, A2). It streams
+// transactions and the blocks they are in do too, blocks link from the first to
+// the head, digests are those of the blocks, every code is there and has its
+// hash, and nothing is above the head or below what pruning should have left
+// (A1, A2, A7). It streams
 // through the store in bounded memory and takes no notice of later writes.
 //
 // The first disagreement is the error. It wraps chain.ErrCorrupt and names the
@@ -62,7 +62,7 @@ func (db *DB) Check(ctx context.Context, progress func(Progress)) (Report, error
 		return Report{}, fmt.Errorf("check archive: %w", err)
 	}
 	defer r.Release()
-	k := &checker{r: r, heads: r.heads, digest: sha256.New()}
+	k := &checker{r: r, heads: r.heads, digest: contentDigest{sha256.New()}}
 	err = r.read(func(c *cursor) error {
 		k.cursor = c
 		return k.run(ctx, progress)
@@ -70,7 +70,7 @@ func (db *DB) Check(ctx context.Context, progress func(Progress)) (Report, error
 	if err != nil {
 		return Report{}, fmt.Errorf("check archive: %w", err)
 	}
-	k.digest.Sum(k.report.Digest[:0])
+	k.digest.hash.Sum(k.report.Digest[:0])
 	return k.report, nil
 }
 
@@ -84,7 +84,7 @@ type checker struct {
 	r      *Reader
 	heads  heads
 	cursor *cursor // for lookups beside the scan
-	digest hash.Hash
+	digest contentDigest
 	report Report
 	keys   uint64
 
@@ -151,6 +151,8 @@ func (k *checker) key(key, value []byte) error {
 		err = k.code(key, value)
 	case spaceBlock:
 		err = k.block(key, value)
+	case spaceDigest:
+		return k.inDigests(key)
 	case spaceJournal:
 		err = k.journal(key, value)
 	case spaceHash:
@@ -167,20 +169,9 @@ func (k *checker) key(key, value []byte) error {
 		k.report.Side++
 	}
 	if err == nil && !(k.heads.sparse && key[0] == spaceCode) {
-		k.digestKey(key, value)
+		k.digest.add(key, value)
 	}
 	return err
-}
-
-// digestKey puts lengths before contents, so that no two contents run together
-// to the same bytes.
-func (k *checker) digestKey(key, value []byte) {
-	var sizes [16]byte
-	binary.BigEndian.PutUint64(sizes[:8], uint64(len(key)))
-	binary.BigEndian.PutUint64(sizes[8:], uint64(len(value)))
-	k.digest.Write(sizes[:])
-	k.digest.Write(key)
-	k.digest.Write(value)
 }
 
 // end checks what only the whole shows.
@@ -204,6 +195,9 @@ func (k *checker) end() error {
 	}
 	if k.report.Transactions != k.mined {
 		return k.findUnmined()
+	}
+	if err := k.digests(); err != nil {
+		return err
 	}
 	k.report.Head, k.report.Oldest = head, k.heads.oldest
 	return nil

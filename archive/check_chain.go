@@ -63,7 +63,7 @@ func (k *checker) hash(key, value []byte) error {
 			return err
 		}
 		if b.hash == chain.Hash(key[1:]) {
-			k.digestKey(key, value)
+			k.digest.add(key, value)
 			return nil
 		}
 	}
@@ -105,12 +105,16 @@ func (k *checker) journal(key, value []byte) error {
 func (k *checker) meta(key, value []byte) error {
 	switch name := string(key[1:]); name {
 	case metaFormat, metaIdentity, metaHead, metaOldest:
-		k.digestKey(key, value)
+		k.digest.add(key, value)
 	case metaFirst:
 		if !k.heads.sparse {
 			return corrupt(key, "want none in a store that begins with genesis")
 		}
-		k.digestKey(key, value)
+		k.digest.add(key, value)
+	case metaDigests:
+		if !k.heads.digests.known {
+			return corrupt(key, "want none in a store without digests")
+		}
 	case metaSafe, metaFinalized:
 		ref, err := decodeRef(value)
 		if err != nil {

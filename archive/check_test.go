@@ -114,6 +114,14 @@ func TestCheckFindsDamage(t *testing.T) {
 		{"journal below the oldest", join("j", 1), []byte{1, 0, 0}, "key journal 1: want that of block 2 here"},
 		{"journal that is malformed", join("j", 4), []byte{9}, "malformed diff"},
 		{"journal that lists nothing", join("j", 5), []byte{1, 0, 0}, "is not in journal 5"},
+		{"digest that is gone", join("d", 3), absent, "key digest 4: want that of block 3 here"},
+		{"first digest that is gone", join("d", 0), absent, "key digest 1: want that of block 0 here"},
+		{"last digest that is gone", join("d", 5), absent, "5 digests, want 6"},
+		{"digest above the head", join("d", 6), join(chain.Hash{1}), "key digest 6: is above the head 5"},
+		{"digest with another value", join("d", 4), join(chain.Hash{1}), "key digest 4: is 0100000000"},
+		{"digest before the oldest with another value", join("d", 1), join(chain.Hash{1}), "key digest 2: is "},
+		{"digest that is cut short", join("d", 4), join(4), "digest of 8 bytes"},
+		{"digests that begin above the head", join("m", "digests"), join(6), "want that of block 6 here"},
 		{"head with another hash", join("m", "head"), join(5, chain.Hash{1}), "want the last block's hash"},
 		{"head that is too low", join("m", "head"), join(4, chain.Hash{1}), "above the head 4"},
 		{"head that is too high", join("m", "head"), join(6, chain.Hash{1}), "6 blocks, want 7"},
@@ -148,7 +156,7 @@ func TestCheckCountsAndStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := archive.Report{Head: head, Oldest: 2, Slots: 5, Accounts: 2, Wipes: 1, Codes: 1, Blocks: 6, Journals: 4, Receipts: 6, Transactions: 5, Digest: got.Digest}
+	want := archive.Report{Head: head, Oldest: 2, Slots: 5, Accounts: 2, Wipes: 1, Codes: 1, Blocks: 6, Digests: 6, Journals: 4, Receipts: 6, Transactions: 5, Digest: got.Digest}
 	if got != want {
 		t.Errorf("report: got %+v, want %+v", got, want)
 	}
@@ -190,6 +198,10 @@ func TestFormatIsPinned(t *testing.T) {
 	}
 	g, h1, h2 := genesis.Hash, first.Hash, second.Hash
 	account := "\xac\x02" + "\x02\x12\x34" + string(code.Hash[:])
+	journal1 := join("\x01\x01", alice, "\x07", account, "\x01", slot1, "\x02\x02\x03", "\x01", code.Hash, "\x02\x60\x00")
+	d0 := digestAfter(digestSeed(7, g), 0, join(g, chain.Hash{}, "\x00"), []byte{1, 0, 0}, []byte{0})
+	d1 := digestAfter(d0, 1, join(h1, g, "\x04head", "body"), journal1, join("\x02", transaction(1), chain.Hash{9}, "receipts"))
+	d2 := digestAfter(d1, 2, join(h2, h1, "\x00"), join("\x01\x01", alice, "\x09", "\x00", "\x00"), join("\x01", transaction(2), "receipts"))
 	want := [][2][]byte{
 		{join("a", alice, ^2), nil},
 		{join("a", alice, ^1), join(account)},
@@ -197,14 +209,18 @@ func TestFormatIsPinned(t *testing.T) {
 		{join("b", 1), join(h1, g, "\x04head", "body")},
 		{join("b", 2), join(h2, h1, "\x00")},
 		{join("c", code.Hash), join(1, "\x60\x00")},
+		{join("d", 0), d0[:]},
+		{join("d", 1), d1[:]},
+		{join("d", 2), d2[:]},
 		{join("h", g), join(0)},
 		{join("h", h1), join(1)},
 		{join("h", h2), join(2)},
 		{join("j", 0), []byte{1, 0, 0}},
-		{join("j", 1), join("\x01\x01", alice, "\x07", account, "\x01", slot1, "\x02\x02\x03", "\x01", code.Hash, "\x02\x60\x00")},
+		{join("j", 1), journal1},
 		{join("j", 2), join("\x01\x01", alice, "\x09", "\x00", "\x00")},
+		{join("m", "digests"), join(0)},
 		{join("m", "finalized"), join(1, h1)},
-		{join("m", "format"), join(1)},
+		{join("m", "format"), join(3)},
 		{join("m", "head"), join(2, h2)},
 		{join("m", "identity"), join(7, g, "cfg")},
 		{join("m", "oldest"), join(0)},

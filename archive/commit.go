@@ -75,7 +75,7 @@ func (db *DB) init(id Identity, genesis Block) error {
 	defer c.close()
 	h := heads{identity: id, head: genesis.Ref}
 	c.set(metaKey(metaIdentity), appendIdentity(nil, id))
-	c.setBlock(&genesis)
+	h.digests = c.setFirstBlock(&genesis, id)
 	c.setHeads(h)
 	for i := range genesis.Diff.Accounts {
 		c.setGenesisAccount(&genesis.Diff.Accounts[i])
@@ -149,21 +149,38 @@ func (db *DB) commitLocked(b *Block, how *pebble.WriteOptions) error {
 		return err
 	}
 	h.head = b.Ref
-	c.setBlock(b)
+	h.digests.head = c.setBlock(b, h.digests.head)
 	c.setHeads(h)
 	return db.apply(c, h, how)
 }
 
-// setBlock adds what every block has, genesis too.
-func (c *changes) setBlock(b *Block) {
+// setBlock adds what every block has, genesis too, and returns its digest, which
+// follows that of the block before (A7).
+func (c *changes) setBlock(b *Block, previous Digest) Digest {
+	digest := newDigester(previous, b.Number)
+	setNumbered := func(space byte) {
+		c.key = appendNumberKey(c.key[:0], space, b.Number)
+		c.set(c.key, c.value)
+		digest.add(c.value)
+	}
 	c.value = appendBlock(c.value[:0], storedBlock{b.Hash, b.Parent, b.Header, b.Body})
-	c.set(appendNumberKey(nil, spaceBlock, b.Number), c.value)
+	setNumbered(spaceBlock)
 	c.value = chain.AppendDiff(c.value[:0], b.Diff)
-	c.set(appendNumberKey(nil, spaceJournal, b.Number), c.value)
-	c.set(appendHashKey(nil, spaceHash, b.Hash), appendNumber(nil, b.Number))
+	setNumbered(spaceJournal)
 	c.value = appendReceipts(c.value[:0], b.Transactions, b.Receipts)
-	c.set(appendNumberKey(nil, spaceReceipt, b.Number), c.value)
+	setNumbered(spaceReceipt)
+	c.set(appendHashKey(nil, spaceHash, b.Hash), appendNumber(nil, b.Number))
+	sum := digest.sum()
+	c.setDigest(b.Number, sum)
 	c.writeSide(b.Side)
+	return sum
+}
+
+// setFirstBlock adds the block that a store begins with, and with it its
+// digests.
+func (c *changes) setFirstBlock(b *Block, id Identity) digests {
+	c.set(metaKey(metaDigests), appendNumber(nil, b.Number))
+	return digests{known: true, begin: b.Number, head: c.setBlock(b, digestSeed(id))}
 }
 
 func (c *changes) setCode(code chain.Code, first chain.Number) {

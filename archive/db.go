@@ -52,6 +52,7 @@ var (
 type DB struct {
 	pebble   *pebble.DB
 	lock     *pebble.Lock
+	fs       FS
 	readOnly bool
 	faults   *faults
 	codes    *lru.SizeConstrainedCache[chain.Hash, []byte]
@@ -96,6 +97,7 @@ func open(dir string, o Options) (_ *DB, err error) {
 	db := &DB{
 		pebble:   store,
 		lock:     lock,
+		fs:       o.FS,
 		readOnly: o.ReadOnly,
 		faults:   faults,
 		codes:    lru.NewSizeConstrainedCache[chain.Hash, []byte](uint64(o.codeBytes())),
@@ -132,56 +134,6 @@ func mustHoldStore(dir string, o *Options) error {
 		err = ErrEmpty
 	}
 	return storeError(err)
-}
-
-// load brings what is kept in memory up to what is on disk.
-func (db *DB) load() error {
-	if err := db.checkFormat(); err != nil {
-		return err
-	}
-	if err := db.loadWipes(); err != nil {
-		return fmt.Errorf("load wipes: %w", err)
-	}
-	h, found, err := loadHeads(db.pebble)
-	if err != nil {
-		return err
-	}
-	if found {
-		db.current.Store(newReader(db, h))
-	}
-	return db.faults.err()
-}
-
-// checkFormat refuses a store of another format, and marks an empty one as
-// being of this.
-func (db *DB) checkFormat() error {
-	m := metaReader{pebble: db.pebble}
-	value, found := m.find(metaFormat)
-	if m.err != nil {
-		return m.err
-	}
-	if found {
-		if n, err := decodeNumber(value); err != nil || n != format && n != formatSparse {
-			return fmt.Errorf("%w: %x, this program reads %d and %d", ErrFormat, value, format, formatSparse)
-		}
-		return nil
-	}
-	if empty, err := db.holdsNothing(); err != nil || !empty {
-		return errors.Join(err, fmt.Errorf("%w: it has none", ErrFormat))
-	}
-	if db.readOnly {
-		return ErrEmpty
-	}
-	return db.pebble.Set(metaKey(metaFormat), appendNumber(nil, format), pebble.Sync)
-}
-
-func (db *DB) holdsNothing() (bool, error) {
-	iter, err := db.pebble.NewIter(nil)
-	if err != nil {
-		return false, storeError(err)
-	}
-	some := iter.First()
-	return !some, storeError(iter.Close())
 }
 
 func (db *DB) loadWipes() error {

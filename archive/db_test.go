@@ -176,6 +176,7 @@ func writes(b archive.Block) map[string]func(*archive.DB) error {
 		"Prune":          func(db *archive.DB) error { return db.Prune(1) },
 		"SetTags":        func(db *archive.DB) error { return db.SetTags(nil, nil) },
 		"WriteSide":      func(db *archive.DB) error { return db.WriteSide(nil) },
+		"Checkpoint":     func(db *archive.DB) error { _, err := db.Checkpoint("copy"); return err },
 		"Sync":           func(db *archive.DB) error { return db.Sync() },
 	}
 }
@@ -231,12 +232,12 @@ func TestOpenRefusesADirectoryInUse(t *testing.T) {
 func TestOpenRefusesAnotherFormat(t *testing.T) {
 	disk := archivetest.NewDisk()
 	db := open(t, disk)
-	newer := []byte{0, 0, 0, 0, 0, 0, 0, 3}
+	newer := []byte{0, 0, 0, 0, 0, 0, 0, 5}
 	if err := errors.Join(db.Init(id, genesis), db.Plant([]byte("mformat"), newer), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := archive.Open("db", archive.Options{FS: disk.FS})
-	if !errors.Is(err, archive.ErrFormat) || !strings.Contains(err.Error(), "this program reads 1") {
+	if !errors.Is(err, archive.ErrFormat) || !strings.Contains(err.Error(), "this program reads 1 to 4") {
 		t.Errorf("Open: got %v, want ErrFormat naming the format it reads", err)
 	}
 }

@@ -11,6 +11,7 @@
 //	w address(20) ^block(8)           storage wiped at this block
 //	c code hash(32)                   first block(8), bytecode
 //	b block(8)                        hash(32), parent(32), header, body
+//	d block(8)                        digest(32) of all blocks up to it
 //	j block(8)                        the block's chain.Diff: the journal
 //	h block hash(32)                  block(8); kept when a block is orphaned
 //	r block(8)                        hashes of its transactions, receipts
@@ -18,7 +19,8 @@
 //	t caller's key                    side data: newest value only
 //	o address(20)                     account at the first block, in a sparse store
 //	o address(20) slot(32)            slot at the first block, in a sparse store
-//	m name                            format, identity, heads, first and oldest block
+//	m name                            format, identity, heads, first and oldest
+//	                                  block, and where digests begin
 //
 // docs/formats.md draws every value.
 //
@@ -40,6 +42,9 @@
 //     unknown, never zero. What hides it is kept for ever: at or below oldest a
 //     version may be zero or an account that does not exist, and the last wipe
 //     of an address stays. Other stores know everything, and pay nothing for it.
+//   - A7. Every block from where digests begin to the head has a Digest. It
+//     covers the block before it and all that was given for the block itself, is
+//     written in the block's batch and taken back with it.
 //
 // A DB has one writer at a time: writing methods wait for each other. Readers
 // take no lock that a writer holds (P4). Pebble flushes and compacts in the

@@ -3,6 +3,7 @@
 package archive_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,7 +46,12 @@ func reads(hash chain.Hash) map[string]func(*archive.Reader, archive.View) error
 		"Header":       func(r *archive.Reader, _ archive.View) error { _, err := r.Header(2); return err },
 		"Body":         func(r *archive.Reader, _ archive.View) error { _, err := r.Body(2); return err },
 		"Diff":         func(r *archive.Reader, _ archive.View) error { _, err := r.Diff(2); return err },
-		"Receipts":     func(r *archive.Reader, _ archive.View) error { _, err := r.Receipts(2); return err },
+		"Digest":       func(r *archive.Reader, _ archive.View) error { _, err := r.Digest(1); return err },
+		"ContentDigest": func(r *archive.Reader, _ archive.View) error {
+			_, err := r.ContentDigest(context.Background())
+			return err
+		},
+		"Receipts": func(r *archive.Reader, _ archive.View) error { _, err := r.Receipts(2); return err },
 		"Transaction": func(r *archive.Reader, _ archive.View) error {
 			_, _, _, err := r.Transaction(manyTransactions(1)[0])
 			return err

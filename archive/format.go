@@ -18,7 +18,7 @@ func wellFormed(key []byte) bool {
 	switch key[0] {
 	case spaceSlot, spaceAccount, spaceWipe:
 		return len(key) == stemSize(key[0])+numberSize
-	case spaceBlock, spaceJournal, spaceReceipt:
+	case spaceBlock, spaceDigest, spaceJournal, spaceReceipt:
 		return len(key) == blockKeySize
 	case spaceCode, spaceHash, spaceTx:
 		return len(key) == hashKeySize
@@ -44,6 +44,8 @@ func formatKey(key []byte) string {
 		return fmt.Sprintf("wipe of %s at %d", addressOf(key), versionOf(key))
 	case spaceBlock:
 		return fmt.Sprintf("block %d", numberOf(key))
+	case spaceDigest:
+		return fmt.Sprintf("digest %d", numberOf(key))
 	case spaceJournal:
 		return fmt.Sprintf("journal %d", numberOf(key))
 	case spaceReceipt:
@@ -65,7 +67,8 @@ func formatKey(key []byte) string {
 	return fmt.Sprintf("side %x", key[1:])
 }
 
-// numberOf returns the block of a well-formed block, journal or receipts key.
+// numberOf returns the block of a well-formed block, digest, journal or receipts
+// key.
 func numberOf(key []byte) chain.Number {
 	return chain.Number(binary.BigEndian.Uint64(key[1:]))
 }

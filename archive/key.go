@@ -13,6 +13,7 @@ const (
 	spaceAccount = 'a'
 	spaceBlock   = 'b'
 	spaceCode    = 'c'
+	spaceDigest  = 'd'
 	spaceHash    = 'h'
 	spaceJournal = 'j'
 	spaceMeta    = 'm'

@@ -3,7 +3,9 @@
 package archive
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -39,10 +41,23 @@ func (g logGuard) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.
 	return g.guard(func() (vfs.File, error) { return g.FS.ReuseForWrite(old, name, c) })
 }
 
+// List implements vfs.FS. A copy of a store that Checkpoint made has no log, and
+// may be opened for reading only, where none is made.
+func (g logGuard) List(dir string) ([]string, error) {
+	names, err := g.FS.List(dir)
+	if dir == g.dir && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
+}
+
 // OpenDir implements vfs.FS: a new log is there only after its directory was
-// synced.
+// synced. Where there is no directory, as List says, there is nothing to sync.
 func (g logGuard) OpenDir(name string) (vfs.File, error) {
 	f, err := g.FS.OpenDir(name)
+	if name == g.dir && errors.Is(err, fs.ErrNotExist) {
+		f, err = vfs.NewMemFile(nil), nil
+	}
 	if err != nil || name != g.dir {
 		return f, err
 	}

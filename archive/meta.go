@@ -31,6 +31,7 @@ type heads struct {
 	sparse          bool         // the state of first is not here
 	oldest          chain.Number
 	safe, finalized tag
+	digests         digests
 }
 
 // A tag is a block that may not be known.
@@ -53,14 +54,19 @@ func (t tag) upTo(n chain.Number) tag {
 // keys, values and what they mean. A store with another one is refused.
 //
 // A sparse store has a number of its own, because a program that does not know
-// of sparse stores would take what is unknown for zero.
+// of sparse stores would take what is unknown for zero. Stores without digests
+// are read, and get digests when they are opened for writing; a program that
+// does not know of digests must not add blocks without them.
 const (
-	format       = 1
-	formatSparse = 2
+	formatUndigested       = 1
+	formatSparseUndigested = 2
+	format                 = 3
+	formatSparse           = 4
 )
 
 // The names in the metadata space.
 const (
+	metaDigests   = "digests"
 	metaFormat    = "format"
 	metaIdentity  = "identity"
 	metaFirst     = "first"
@@ -108,15 +114,20 @@ func (c *changes) setTag(name string, t tag) {
 	}
 }
 
-// loadHeads reads the metadata; found is false in a store before Init.
+// loadHeads reads the metadata, without the digest of the head; found is false
+// in a store before Init.
 func loadHeads(p *pebble.DB) (h heads, found bool, err error) {
 	m := metaReader{pebble: p}
 	if identity, found := m.find(metaIdentity); found {
 		h.identity = decodeMeta(&m, decodeIdentity, identity)
 		h.head = decodeMeta(&m, decodeRef, m.need(metaHead))
 		h.oldest = decodeMeta(&m, decodeNumber, m.need(metaOldest))
-		if h.sparse = decodeMeta(&m, decodeNumber, m.need(metaFormat)) == formatSparse; h.sparse {
+		version := decodeMeta(&m, decodeNumber, m.need(metaFormat))
+		if h.sparse = version == formatSparse || version == formatSparseUndigested; h.sparse {
 			h.first = decodeMeta(&m, decodeNumber, m.need(metaFirst))
+		}
+		if h.digests.known = version == format || version == formatSparse; h.digests.known {
+			h.digests.begin = decodeMeta(&m, decodeNumber, m.need(metaDigests))
 		}
 		h.safe = m.tag(metaSafe)
 		h.finalized = m.tag(metaFinalized)

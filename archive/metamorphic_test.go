@@ -247,18 +247,22 @@ func TestDigestDependsOnBlocksAlone(t *testing.T) {
 			crooked := newHistory(t, seed)
 			first := crooked.model.Blocks[0]
 			for range 30 {
-				switch crooked.rng.IntN(4) {
+				switch crooked.rng.IntN(5) {
 				case 0:
 					crooked.reopen()
+				case 4:
+					crooked.crash()
 				case 1:
 					to := crooked.between(0, crooked.model.Head().Number)
 					crooked.must(crooked.db.Unwind(to, nil))
 					crooked.model.Unwind(to, nil)
+					crooked.written()
 				default:
 					b := crooked.world.Block(crooked.rng, crooked.model)
 					b.Side = nil
 					crooked.must(crooked.db.Commit(b))
 					crooked.model.Commit(b)
+					crooked.durable()
 				}
 			}
 			straight := open(t, archivetest.NewDisk())
@@ -273,6 +277,7 @@ func TestDigestDependsOnBlocksAlone(t *testing.T) {
 			if got.Digest != want.Digest {
 				t.Errorf("digest: got %x, want %x", got.Digest, want.Digest)
 			}
+			sameDigests(t, crooked.db, straight)
 		})
 	}
 }

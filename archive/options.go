@@ -61,7 +61,7 @@ func (o *Options) pebble(dir string, faults *faults) *pebble.Options {
 	logs := o.FS.PathJoin(dir, logDir)
 	p := &pebble.Options{
 		FS:                 logGuard{o.FS, logs, faults},
-		WALDir:             logs,
+		WALDir:             pebble.MakeStoreRelativePath(o.FS, logDir), // a store can be moved, and copied
 		ReadOnly:           o.ReadOnly,
 		Comparer:           newComparer(),
 		FormatMajorVersion: pebble.FormatNewest,

@@ -177,7 +177,7 @@ func fact[T any](r *Reader, c *cursor, decode func([]byte) (T, error)) (v T, err
 }
 
 // late returns a copy of a value in the store as it is now. The caller holds a
-// Reader, so Pebble is open.
+// Reader, or is opening the store: Pebble is open.
 func (db *DB) late(key []byte) (value []byte, found bool, err error) {
 	shared, closer, err := db.pebble.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {

@@ -392,13 +392,16 @@ func TestSparseFormatIsPinned(t *testing.T) {
 	s.keep(slotFact(alice, slot2, 0))
 	s.keep(accountFact(alice, contract, code))
 	s.keep(accountFact(bob, chain.Account{}))
+	digest := digestAfter(digestSeed(1, genesis.Hash), 7, join(begin.Hash, begin.Parent, "\x04head"), []byte{1, 0, 0}, join("\x01", transaction(7)))
 	want := map[string][]byte{
 		string(join("b", 7)):              join(begin.Hash, begin.Parent, "\x04head"),
 		string(join("c", code.Hash)):      join(7, "\x60\x00"),
+		string(join("d", 7)):              digest[:],
 		string(join("h", begin.Hash)):     join(7),
 		string(join("j", 7)):              {1, 0, 0},
+		string(join("m", "digests")):      join(7),
 		string(join("m", "first")):        join(7),
-		string(join("m", "format")):       join(2),
+		string(join("m", "format")):       join(4),
 		string(join("m", "head")):         join(7, begin.Hash),
 		string(join("m", "identity")):     join(1, genesis.Hash),
 		string(join("m", "oldest")):       join(7),

@@ -28,6 +28,13 @@ func (db *DB) Unwind(to chain.Number, side []SideWrite) error {
 				return fmt.Errorf("block %d: %w", n, err)
 			}
 		}
+		err = r.read(func(cur *cursor) error {
+			h.digests, err = c.rewindDigests(cur, h, to)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("block %d: %w", to, err)
+		}
 		h.head = chain.Ref{Number: to, Hash: hash}
 		h.safe, h.finalized = h.safe.upTo(to), h.finalized.upTo(to)
 		c.setHeads(*h)
@@ -68,5 +75,6 @@ func (c *changes) undo(cur *cursor, n chain.Number) error {
 	}
 	c.delete(appendNumberKey(nil, spaceBlock, n))
 	c.delete(appendNumberKey(nil, spaceJournal, n))
+	c.delete(appendNumberKey(nil, spaceDigest, n))
 	return nil
 }

@@ -24,6 +24,7 @@ type Disk struct {
 
 	mem                    *vfs.MemFS
 	failReads, failsWrites atomic.Bool
+	failPath               atomic.Pointer[string]
 	stall                  atomic.Pointer[stall]
 }
 
@@ -49,6 +50,10 @@ func (d *Disk) inject(op errorfs.Op) error {
 		s.once.Do(func() { close(s.reached) })
 		<-s.over
 	}
+	if path := d.failPath.Load(); path != nil && kind == errorfs.OpIsWrite &&
+		strings.HasPrefix(op.Path, *path+"/") && op.Kind != errorfs.OpRemove {
+		return ErrDisk
+	}
 	switch {
 	case kind == errorfs.OpIsRead && d.failReads.Load(),
 		kind == errorfs.OpIsWrite && d.failsWrites.Load() && op.Kind != errorfs.OpFileClose:
@@ -62,6 +67,16 @@ func (d *Disk) FailReads(fail bool) { d.failReads.Store(fail) }
 
 // FailWrites makes every write fail from now on, or none.
 func (d *Disk) FailWrites(fail bool) { d.failsWrites.Store(fail) }
+
+// FailWritesTo makes every write below a directory fail from now on but for
+// removals, or none where dir is empty.
+func (d *Disk) FailWritesTo(dir string) {
+	if dir == "" {
+		d.failPath.Store(nil)
+		return
+	}
+	d.failPath.Store(&dir)
+}
 
 // StallWrites makes every write wait from now on, until resume is called. The
 // channel is closed when one does.
