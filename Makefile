@@ -8,7 +8,7 @@ BLOCKS      ?= 200
 CHAIN       ?= 2000
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint race fuzz bench bench-smoke memory latency follow-latency hostile e2e e2e-geth e2e-kill e2e-clients e2e-follow e2e-opgeth anvil geth check clean
+.PHONY: build test lint race fuzz bench bench-smoke bench-peers bench-peers-smoke bench-peers-build memory latency follow-latency hostile e2e e2e-geth e2e-kill e2e-clients e2e-follow e2e-opgeth anvil geth check clean
 
 build:
 	$(GO) build -o $(BUILD)/glimpse ./cmd/glimpse
@@ -47,6 +47,26 @@ bench:
 # Each benchmark once, so that they cannot rot.
 bench-smoke:
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./archive ./evm ./jsonrpc ./ops ./pending
+
+# glimpse beside geth, anvil and the least that a server can do, on one chain;
+# rewrites its part of docs/performance.md. It wants a quiet machine and half an
+# hour. PEERS takes flags: with -data DIR a second run does not load the chain
+# anew, and -help tells of the others.
+bench-peers: bench-peers-build
+	$(BENCH_PEERS) -out docs $(PEERS)
+
+# The same program on a chain of a few blocks, so that it cannot rot. What it
+# measures means nothing.
+bench-peers-smoke: bench-peers-build
+	@mkdir -p $(BUILD)/peers && cp docs/performance.md $(BUILD)/peers
+	$(BENCH_PEERS) -out $(BUILD)/peers -blocks 160 -contracts 50 -slots 3000 -large 4 -anvil-blocks 8 \
+		-rounds 1 -seconds 100ms -warmup 20ms -connections 1,32 -growth 1000 $(PEERS)
+
+bench-peers-build: build geth anvil
+	$(GO) build -o $(BUILD)/bench-peers ./bench/peers
+
+# anvil itself and not npm's starter of it, which is what would be measured.
+BENCH_PEERS = $(BUILD)/bench-peers -anvil $$(echo e2e/anvil/node_modules/@foundry-rs/anvil-*/bin/anvil)
 
 # Resident memory of serve on a store of three million slots.
 memory:

@@ -59,6 +59,8 @@ const secondsPerBlock = 10
 // genesisTime is long ago, since proof-of-work headers must not be of the future.
 const genesisTime = 1_600_000_000
 
+const chainID = 7771
+
 // Generate returns the genesis file and the blocks from 1 on of a chain.
 func Generate(seed uint64, blocks int, o Options) (genesis []byte, chain []*types.Block) {
 	if o.Actions == 0 {
@@ -97,7 +99,7 @@ func Generate(seed uint64, blocks int, o Options) (genesis []byte, chain []*type
 }
 
 func (f Forks) config(blocks int) *params.ChainConfig {
-	c := &params.ChainConfig{ChainID: big.NewInt(7771), BlobScheduleConfig: params.DefaultBlobSchedule, Ethash: new(params.EthashConfig)}
+	c := &params.ChainConfig{ChainID: big.NewInt(chainID), BlobScheduleConfig: params.DefaultBlobSchedule, Ethash: new(params.EthashConfig)}
 	byNumber := []**big.Int{
 		&c.HomesteadBlock, &c.DAOForkBlock, &c.EIP150Block, &c.EIP155Block, &c.EIP158Block, &c.ByzantiumBlock,
 		&c.ConstantinopleBlock, &c.PetersburgBlock, &c.IstanbulBlock, &c.BerlinBlock, &c.LondonBlock,
