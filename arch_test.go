@@ -45,8 +45,15 @@ var allowed = map[string]string{
 	"follow":              "chain evm/opstack follow/upstream",
 	"follow/origin":       "chain",
 	"follow/upstream":     "chain",
+	"replica":             "chain",
+	"replica/cluster":     "",
+	"replica/embedded":    "",
+	"replica/replicatest": "chain replica replica/stream",
+	"replica/snapshot":    "chain",
+	"replica/stream":      "chain replica",
 	"node":                "apikey archive chain devchain ethapi evm evm/opstack flashblock flashblock/feed follow follow/origin follow/upstream head importer jsonrpc merkle ops pending watch",
 	"cmd/glimpse":         "node",
+	"deploy/roundrobin":   "",
 	"bench/floor":         "bench/workload",
 	"bench/load":          "",
 	"bench/peers":         "bench/floor bench/load bench/plot bench/table bench/workload internal/chaingen",
@@ -72,6 +79,9 @@ var confined = map[string]string{
 	"github.com/urfave/cli/v3":                   "cmd/glimpse",
 	"github.com/BurntSushi/toml":                 "cmd/glimpse follow",
 	"github.com/prometheus/client_golang":        "ops",
+	"github.com/nats-io/nats.go":                 "replica/cluster replica/embedded replica/snapshot replica/stream",
+	"github.com/nats-io/nats-server/v2":          "replica/cluster replica/embedded",
+	"golang.org/x/time":                          "replica/snapshot",
 }
 
 type listed struct {
