@@ -56,6 +56,7 @@ type DB struct {
 	readOnly bool
 	faults   *faults
 	codes    *lru.SizeConstrainedCache[chain.Hash, []byte]
+	known    *knownSlots
 	wiped    *wipeFilter
 	readers  atomic.Int64 // Readers not yet freed, current among them
 
@@ -101,6 +102,7 @@ func open(dir string, o Options) (_ *DB, err error) {
 		readOnly: o.ReadOnly,
 		faults:   faults,
 		codes:    lru.NewSizeConstrainedCache[chain.Hash, []byte](uint64(o.codeBytes())),
+		known:    newKnownSlots(o.knownBytes()),
 		wiped:    new(wipeFilter),
 	}
 	if err := db.load(); err != nil {

@@ -32,6 +32,7 @@ type heads struct {
 	oldest          chain.Number
 	safe, finalized tag
 	digests         digests
+	branch          uint64 // how often blocks were unwound since the store was opened; not stored
 }
 
 // A tag is a block that may not be known.

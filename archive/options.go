@@ -16,7 +16,7 @@ import (
 // Options say how a DB is opened. The zero value is a good default.
 type Options struct {
 	// CacheBytes bounds the memory of the store: blocks of data, writes not yet
-	// flushed, and bytecode. Zero means 256 MiB; less than 4 MiB is raised to
+	// flushed, bytecode and slots that were read. Zero means 256 MiB; less than 4 MiB is raised to
 	// that.
 	CacheBytes int64
 
@@ -38,6 +38,7 @@ const (
 	minCacheBytes     = 4 << 20
 	maxMemTable       = 64 << 20
 	maxCodeCache      = 64 << 20
+	maxKnownSlots     = 64 << 20
 )
 
 func (o *Options) fill(dir string) {
@@ -55,6 +56,9 @@ func (o *Options) fill(dir string) {
 // codeBytes is the part of CacheBytes that holds bytecode.
 func (o *Options) codeBytes() int64 { return min(o.CacheBytes/8, maxCodeCache) }
 
+// knownBytes is the part of CacheBytes that holds slots that were read.
+func (o *Options) knownBytes() int64 { return min(o.CacheBytes/8, maxKnownSlots) }
+
 // pebble returns the options for this workload: many versions of short values,
 // read by one seek each.
 func (o *Options) pebble(dir string, faults *faults) *pebble.Options {
@@ -69,7 +73,7 @@ func (o *Options) pebble(dir string, faults *faults) *pebble.Options {
 
 		// Pebble takes the memtables out of the cache's size: a quarter of it
 		// when all four are full.
-		CacheSize:                   o.CacheBytes - o.codeBytes(),
+		CacheSize:                   o.CacheBytes - o.codeBytes() - o.knownBytes(),
 		MemTableSize:                uint64(min(o.CacheBytes/16, maxMemTable)),
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       4,

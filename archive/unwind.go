@@ -36,6 +36,7 @@ func (db *DB) Unwind(to chain.Number, side []SideWrite) error {
 			return fmt.Errorf("block %d: %w", to, err)
 		}
 		h.head = chain.Ref{Number: to, Hash: hash}
+		h.branch++
 		h.safe, h.finalized = h.safe.upTo(to), h.finalized.upTo(to)
 		c.setHeads(*h)
 		c.writeSide(side)

@@ -53,11 +53,21 @@ func (v View) Account(a chain.Address) (chain.Account, error) {
 
 // Slot implements chain.View.
 func (v View) Slot(a chain.Address, s chain.Slot) (chain.Value, error) {
+	known := v.r.db.known
+	key := known.key(a, s)
+	if value, ok := known.find(&key, v.r.heads.branch, v.n); ok {
+		return value, nil
+	}
 	c, err := v.r.take()
 	if err != nil {
 		return chain.Value{}, err
 	}
-	value, err := v.slot(c, a, s)
+	from, value, found, err := v.slot(c, a, s)
+	if !found && err == nil && v.r.heads.sparse {
+		value, err = v.unwritten(c, a, s)
+	} else if err == nil {
+		known.add(&key, v.r.heads.branch, from, v.n, value)
+	}
 	v.r.give(c, err)
 	if err != nil {
 		return chain.Value{}, fmt.Errorf("read slot %s of %s at %d: %w", s, a, v.n, err)
@@ -65,19 +75,24 @@ func (v View) Slot(a chain.Address, s chain.Slot) (chain.Value, error) {
 	return value, nil
 }
 
-func (v View) slot(c *cursor, a chain.Address, s chain.Slot) (chain.Value, error) {
-	written, value, found, err := c.slot(a, s, v.n)
-	if !found && err == nil && v.r.heads.sparse {
-		return v.unwritten(c, a, s)
+// slot returns the value of a slot and a block from which on it is that. A slot
+// without a version up to this block is zero, and not found: zero since the oldest
+// block, because pruning drops what was there before.
+func (v View) slot(c *cursor, a chain.Address, s chain.Slot) (from chain.Number, value chain.Value, found bool, err error) {
+	from, value, found, err = c.slot(a, s, v.n)
+	switch {
+	case err != nil:
+		return 0, chain.Value{}, false, err
+	case !found:
+		return v.r.heads.oldest, chain.Value{}, false, nil
+	case value == chain.Value{} || !v.r.db.wiped.mayHold(a):
+		return from, value, true, nil
 	}
-	if err != nil || value == (chain.Value{}) || !v.r.db.wiped.mayHold(a) {
-		return value, err
+	wiped, after, err := c.lastWipe(a, v.n)
+	if err != nil || after && from < wiped {
+		return wiped, chain.Value{}, true, err
 	}
-	wiped, found, err := c.lastWipe(a, v.n)
-	if err != nil || found && written < wiped {
-		return chain.Value{}, err
-	}
-	return value, nil
+	return from, value, true, nil
 }
 
 // Code implements chain.View. Codes are kept in a cache that all Readers share:

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"sync/atomic"
+
+	"glimpse/chain"
+)
+
+// A knownSlots remembers slots that were read, so that those that many ask for
+// cost no seek. What it holds are facts about blocks that are there: from one
+// block through another, a slot has a value. A commit adds blocks and makes none
+// of these facts untrue, so nothing has to be told to it, and there is no moment
+// at which it is behind. Only Unwind takes blocks away: each fact is of one branch,
+// and readers of another do not see it.
+//
+// Reads take no lock (P4). Everything is in atomic words under a sequence number
+// that is odd while an entry is written; whoever meets that, or a number that
+// changed, asks the store.
+type knownSlots struct {
+	seed    maphash.Seed
+	entries []knownSlot // a power of two of them
+}
+
+// A knownSlot fills two lines of a processor's cache.
+type knownSlot struct {
+	sequence      atomic.Uint64
+	branch        atomic.Uint64 // plus one; zero is an entry that was never written
+	from, through atomic.Uint64
+	key           [slotWords]atomic.Uint64
+	value         [4]atomic.Uint64
+	_             [8]byte
+}
+
+const (
+	knownSlotBytes = 128
+	slotWords      = 7 // address and slot, padded
+)
+
+// newKnownSlots returns a table of at most so many bytes.
+func newKnownSlots(bytes int64) *knownSlots {
+	count := int64(2)
+	for 2*count*knownSlotBytes <= bytes {
+		count *= 2
+	}
+	return &knownSlots{seed: maphash.MakeSeed(), entries: make([]knownSlot, count)}
+}
+
+// A slotKey is an address and a slot as words, and where they belong.
+type slotKey struct {
+	words [slotWords]uint64
+	hash  uint64
+}
+
+func (k *knownSlots) key(a chain.Address, s chain.Slot) (key slotKey) {
+	var text [8 * slotWords]byte
+	copy(text[:], a[:])
+	copy(text[len(a):], s[:])
+	for i := range key.words {
+		key.words[i] = binary.LittleEndian.Uint64(text[8*i:])
+	}
+	key.hash = maphash.Bytes(k.seed, text[:])
+	return key
+}
+
+// places are the two entries that a key may be in.
+func (k *knownSlots) places(key *slotKey) (first, second *knownSlot) {
+	at := key.hash & uint64(len(k.entries)-1)
+	return &k.entries[at], &k.entries[at^1]
+}
+
+// find returns the value of a slot at block n of a branch, where it is known.
+func (k *knownSlots) find(key *slotKey, branch uint64, n chain.Number) (v chain.Value, ok bool) {
+	first, second := k.places(key)
+	if v, ok = first.read(key, branch, n); ok {
+		return v, true
+	}
+	return second.read(key, branch, n)
+}
+
+func (e *knownSlot) read(key *slotKey, branch uint64, n chain.Number) (v chain.Value, ok bool) {
+	sequence := e.sequence.Load()
+	if sequence%2 != 0 || e.branch.Load() != branch+1 || uint64(n) < e.from.Load() || uint64(n) > e.through.Load() || !e.has(key) {
+		return chain.Value{}, false
+	}
+	for i := range e.value {
+		binary.LittleEndian.PutUint64(v[8*i:], e.value[i].Load())
+	}
+	return v, e.sequence.Load() == sequence
+}
+
+func (e *knownSlot) has(key *slotKey) bool {
+	for i := range key.words {
+		if e.key[i].Load() != key.words[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// add remembers that a slot has a value from one block through another. Where two
+// write at once, one of them is not remembered.
+func (k *knownSlots) add(key *slotKey, branch uint64, from, through chain.Number, v chain.Value) {
+	e, other := k.places(key)
+	if other.branch.Load() == branch+1 && other.has(key) || e.through.Load() > other.through.Load() && !e.has(key) {
+		e = other // where it is already, or else what was of use longest ago
+	}
+	sequence := e.sequence.Load()
+	if sequence%2 != 0 || !e.sequence.CompareAndSwap(sequence, sequence+1) {
+		return
+	}
+	defer e.sequence.Store(sequence + 2)
+	if e.branch.Load() == branch+1 && e.has(key) {
+		if e.from.Load() > uint64(from) {
+			return // the newer value is asked for more often
+		}
+		if e.from.Load() == uint64(from) {
+			e.through.Store(max(e.through.Load(), uint64(through)))
+			return
+		}
+	}
+	e.branch.Store(branch + 1)
+	e.from.Store(uint64(from))
+	e.through.Store(uint64(through))
+	for i := range key.words {
+		e.key[i].Store(key.words[i])
+	}
+	for i := range e.value {
+		e.value[i].Store(binary.LittleEndian.Uint64(v[8*i:]))
+	}
+}
