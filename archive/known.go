@@ -66,19 +66,26 @@ func (k *knownSlots) key(a chain.Address, s chain.Slot) (key slotKey) {
 	return key
 }
 
-// places are the two entries that a key may be in.
-func (k *knownSlots) places(key *slotKey) (first, second *knownSlot) {
-	at := key.hash & uint64(len(k.entries)-1)
-	return &k.entries[at], &k.entries[at^1]
+// place returns one of the entries that a key may be in: two neighbours at each of
+// two places, so that a table that is half full has room for almost every key.
+func (k *knownSlots) place(key *slotKey, i int) *knownSlot {
+	at := key.hash
+	if i >= knownPlaces/2 {
+		at >>= 32
+	}
+	return &k.entries[(at^uint64(i%2))&uint64(len(k.entries)-1)]
 }
+
+const knownPlaces = 4
 
 // find returns the value of a slot at block n of a branch, where it is known.
 func (k *knownSlots) find(key *slotKey, branch uint64, n chain.Number) (v chain.Value, ok bool) {
-	first, second := k.places(key)
-	if v, ok = first.read(key, branch, n); ok {
-		return v, true
+	for i := range knownPlaces {
+		if v, ok = k.place(key, i).read(key, branch, n); ok {
+			return v, true
+		}
 	}
-	return second.read(key, branch, n)
+	return chain.Value{}, false
 }
 
 func (e *knownSlot) read(key *slotKey, branch uint64, n chain.Number) (v chain.Value, ok bool) {
@@ -101,13 +108,28 @@ func (e *knownSlot) has(key *slotKey) bool {
 	return true
 }
 
+// room returns the entry that has the key, or else one whose fact is of an older
+// branch, or reaches least far: newer blocks are asked for more often.
+func (k *knownSlots) room(key *slotKey, branch uint64) *knownSlot {
+	var least *knownSlot
+	var age [2]uint64
+	for i := range knownPlaces {
+		e := k.place(key, i)
+		of, through := e.branch.Load(), e.through.Load()
+		if of == branch+1 && e.has(key) {
+			return e
+		}
+		if least == nil || of < age[0] || of == age[0] && through < age[1] {
+			least, age = e, [2]uint64{of, through}
+		}
+	}
+	return least
+}
+
 // add remembers that a slot has a value from one block through another. Where two
 // write at once, one of them is not remembered.
 func (k *knownSlots) add(key *slotKey, branch uint64, from, through chain.Number, v chain.Value) {
-	e, other := k.places(key)
-	if other.branch.Load() == branch+1 && other.has(key) || e.through.Load() > other.through.Load() && !e.has(key) {
-		e = other // where it is already, or else what was of use longest ago
-	}
+	e := k.room(key, branch)
 	sequence := e.sequence.Load()
 	if sequence%2 != 0 || !e.sequence.CompareAndSwap(sequence, sequence+1) {
 		return
