@@ -29,6 +29,8 @@ type conn struct {
 	net.Conn
 	service *service
 
+	deadlines deadlines
+
 	// Used by the reading goroutine only.
 	greeted  bool // a byte has been read
 	received int  // bytes of the request under way
@@ -49,6 +51,11 @@ func (c *conn) serve() {
 // waiting for the rest of a header that never comes. A big p is memory that was
 // set aside for a body of declared length.
 func (c *conn) Read(p []byte) (int, error) {
+	// Before asking whether the service ends: wake comes after that is said, and
+	// what it does to the connection must not be undone.
+	if err := c.deadlines.arm(c.Conn); err != nil {
+		return 0, err
+	}
 	if c.service.draining() && !c.busy.Load() {
 		return 0, io.EOF
 	}

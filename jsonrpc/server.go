@@ -150,7 +150,9 @@ var ErrCutOff = errors.New("requests cut off")
 // The error is nil when ctx ended and every request was answered, and ErrCutOff
 // where some were not.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	return s.run(ctx, l, func(v *service, c net.Conn) peer { return &conn{Conn: c, service: v} })
+	return s.run(ctx, l, func(v *service, c net.Conn) peer {
+		return &conn{Conn: c, service: v, deadlines: deadlines{slack: v.options.deadlineSlack()}}
+	})
 }
 
 // ServeWebSocket answers over WebSocket on l, and ends as Serve does. Clients
