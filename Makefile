@@ -6,6 +6,7 @@ BUILD       := build
 FUZZTIME    ?= 30000x
 BLOCKS      ?= 200
 CHAIN       ?= 2000
+KILLS       ?= 50
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: build test lint race fuzz bench bench-smoke bench-peers bench-peers-smoke bench-peers-build memory latency follow-latency hostile e2e e2e-geth e2e-kill e2e-clients e2e-follow e2e-opgeth anvil geth check clean
@@ -103,9 +104,9 @@ ANVIL := $(CURDIR)/e2e/anvil/node_modules/.bin/anvil
 e2e-geth: geth
 	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth GLIMPSE_CHAIN_BLOCKS=$(CHAIN) $(GO) test -run 'AgainstGeth$$' -v -count 1 -timeout 30m ./test ./follow/upstream
 
-# Fifty imports killed at random moments.
+# Imports killed at random moments, $(KILLS) times.
 e2e-kill:
-	GLIMPSE_KILLS=50 $(GO) test -run '^TestKilledImportResumes$$' -v -count 1 -timeout 30m ./test
+	GLIMPSE_KILLS=$(KILLS) $(GO) test -run '^TestKilledImportResumes$$' -v -count 1 -timeout 30m ./test
 
 # viem, ethers, web3.js and cast, as npm has them, against glimpse dev, and against
 # a glimpse that follows an anvil.

@@ -55,18 +55,18 @@ func TestRequirementsAreJudgedByTheirRatios(t *testing.T) {
 		ratio   float64
 		verdict string
 	}{
-		"eth_getStorageAt, latest / floor":                             {0.5, "**no**"},
-		"eth_getStorageAt, latest / geth":                              {2, "**no**"},
-		"eth_getStorageAt, latest / anvil":                             {math.NaN(), "not measured"},
-		"eth_getStorageAt, random block / our own latest":              {1, "yes"},
-		"eth_getStorageAt, absent slot / a present one":                {1, "yes"},
-		"eth_getStorageValues, 100 absent / geth":                      {2, "yes"},
-		"eth_getCode, 24 kB / geth":                                    {2, "yes"},
-		"p99 of eth_getStorageAt, latest / geth":                       {0.5, "**no**"},
-		"import, blocks per second / geth":                             {2, "yes"},
-		"bytes on disk / geth":                                         {0.25, "yes"},
-		"batch of 100, reads per second / anvil":                       {math.NaN(), "not measured"},
-		"eth_getStorageAt, pending, live 200 ms feed / our own latest": {1, "yes"},
+		"eth_getStorageAt, latest / floor":                                       {0.5, "**no**"},
+		"eth_getStorageAt, latest / geth":                                        {2, "**no**"},
+		"eth_getStorageAt, latest / anvil":                                       {math.NaN(), "not measured"},
+		"eth_getStorageAt, random block / our own latest":                        {1, "yes"},
+		"eth_getStorageAt, absent slot / a present one, within 5 %":              {1, "yes"},
+		"eth_getStorageValues, 100 absent / geth":                                {2, "yes"},
+		"eth_getCode, 24 kB / geth":                                              {2, "yes"},
+		"p99 of eth_getStorageAt, latest / geth":                                 {0.5, "**no**"},
+		"import, blocks per second / geth":                                       {2, "yes"},
+		"bytes on disk / geth":                                                   {0.25, "yes"},
+		"batch of 100, reads per second / anvil":                                 {math.NaN(), "not measured"},
+		"eth_getStorageAt, pending, live 200 ms feed / our own latest meanwhile": {1, "yes"},
 	} {
 		q, ok := got[name]
 		if same := q.measured == want.ratio || math.IsNaN(q.measured) && math.IsNaN(want.ratio); !ok || !same || q.verdict() != want.verdict {

@@ -46,6 +46,9 @@ func (r *report) requirements() []requirement {
 	own := func(k kind) float64 {
 		return ratio(r.throughput(k, n, glimpseName), r.throughput(latest, n, glimpseName))
 	}
+	// With a feed the node also executes, and its clients are also answered by
+	// others: pending is compared with latest at the same time.
+	live := ratio(r.throughput(pending, n, glimpseName), r.throughput(latestLive, n, glimpseName))
 	const single = "eth_getStorageAt, "
 	return []requirement{
 		{single + "latest", "floor", 0.80, false, beside(latest, floorName)},
@@ -53,8 +56,8 @@ func (r *report) requirements() []requirement {
 		{single + "latest", "anvil", 2, false, beside(latest, anvilName)},
 		{single + "random block", "geth", 8, false, beside(historical, gethName)},
 		{single + "random block", "our own latest", 0.9, false, own(historical)},
-		{single + "pending, live 200 ms feed", "our own latest", 0.9, false, own(pending)},
-		{single + "absent slot", "a present one", 1, false, own(absent)},
+		{single + "pending, live 200 ms feed", "our own latest meanwhile", 0.9, false, live},
+		{single + "absent slot", "a present one, within 5 %", 0.95, false, own(absent)},
 		{"batch of 100, reads per second", "geth", 8, false, beside(batch, gethName)},
 		{"batch of 100, reads per second", "anvil", 1.5, false, beside(batch, anvilName)},
 		{string(valuesPresent), "geth", 1, false, beside(valuesPresent, gethName)},
