@@ -164,6 +164,11 @@ func (x *exchange) run(ctx context.Context, separator []byte) {
 		if m.isNotification() {
 			continue
 		}
+		// A batch that nobody waits for any more is not worth the rest of its
+		// calls, and must not keep a server from stopping.
+		if separator != nil && x.refused == nil && ctx.Err() != nil {
+			x.refused = errInternal
+		}
 		x.respond(ctx, session, m)
 		x.out = append(x.out, separator...)
 	}

@@ -16,8 +16,13 @@ const MaxDepth = maxDepth
 
 // Answer frames one body without a transport.
 func Answer(h Handler, o Options, body string) string {
+	return AnswerUntil(context.Background(), h, o, body)
+}
+
+// AnswerUntil is Answer for a caller who may go away.
+func AnswerUntil(ctx context.Context, h Handler, o Options, body string) string {
 	x := NewServer(h, o).exchange()
-	x.answer(context.Background(), []byte(body))
+	x.answer(ctx, []byte(body))
 	return string(x.out)
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,4 +105,31 @@ func FuzzFrames(f *testing.F) {
 			t.Errorf("after %q: %+v is left", frames, got)
 		}
 	})
+}
+
+// leaving ends its caller's context at the third call.
+type leaving struct {
+	leave context.CancelFunc
+	calls int
+}
+
+func (l *leaving) Has([]byte) bool                                       { return true }
+func (l *leaving) Begin(context.Context, jsonrpc.Header) jsonrpc.Session { return l }
+func (l *leaving) End()                                                  {}
+func (l *leaving) Call(_ context.Context, dst, _ []byte, _ jsonrpc.Values) ([]byte, *jsonrpc.Error) {
+	if l.calls++; l.calls == 3 {
+		l.leave()
+	}
+	return append(dst, "1"...), nil
+}
+
+// The rest of a batch is not tried when nobody waits for it any more.
+func TestBatchEndsWithItsCaller(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	h := &leaving{leave: leave}
+	call := `{"jsonrpc":"2.0","id":1,"method":"any"}`
+	answer := jsonrpc.AnswerUntil(ctx, h, jsonrpc.Options{}, "["+strings.Repeat(call+",", 99)+call+"]")
+	if h.calls != 3 || strings.Count(answer, `"result":1`) != 3 || strings.Count(answer, `"error"`) != 97 {
+		t.Errorf("%d calls were made: %.300s", h.calls, answer)
+	}
 }
