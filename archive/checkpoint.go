@@ -5,7 +5,6 @@ package archive
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"glimpse/chain"
 )
@@ -55,6 +54,8 @@ func (db *DB) checkpoint(dir string) (Checkpoint, error) {
 	if err := db.pebble.Checkpoint(dir); err != nil {
 		return Checkpoint{}, storeError(err)
 	}
+	// Pebble puts the copy's logs where Open would not look, and they are as big
+	// as recycled files are, which would be most of a small copy.
 	if err := db.dropLogs(dir); err != nil {
 		return Checkpoint{}, errors.Join(err, db.fs.RemoveAll(dir))
 	}
@@ -73,41 +74,4 @@ func (db *DB) flushUnderReader() error {
 		return err
 	}
 	return db.flush()
-}
-
-// flush moves what is in memory into tables. While it cannot write, Pebble tries
-// again without end.
-func (db *DB) flush() error {
-	flushed, err := db.pebble.AsyncFlush()
-	if err != nil {
-		return storeError(err)
-	}
-	select {
-	case <-flushed:
-	case <-db.faults.raised:
-	}
-	return db.faults.err()
-}
-
-// dropLogs deletes the logs of a copy: all that they hold was flushed. Pebble
-// puts them where Open would not look, and they are as big as recycled files
-// are, which would be most of a small copy.
-func (db *DB) dropLogs(dir string) error {
-	names, err := db.fs.List(dir)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if strings.HasSuffix(name, ".log") {
-			err = errors.Join(err, db.fs.Remove(db.fs.PathJoin(dir, name)))
-		}
-	}
-	if err != nil {
-		return err
-	}
-	d, err := db.fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

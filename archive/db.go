@@ -53,6 +53,7 @@ type DB struct {
 	pebble   *pebble.DB
 	lock     *pebble.Lock
 	fs       FS
+	logs     string // directory of the log
 	readOnly bool
 	faults   *faults
 	codes    *lru.SizeConstrainedCache[chain.Hash, []byte]
@@ -99,6 +100,7 @@ func open(dir string, o Options) (_ *DB, err error) {
 		pebble:   store,
 		lock:     lock,
 		fs:       o.FS,
+		logs:     o.FS.PathJoin(dir, logDir),
 		readOnly: o.ReadOnly,
 		faults:   faults,
 		codes:    lru.NewSizeConstrainedCache[chain.Hash, []byte](uint64(o.codeBytes())),
@@ -182,8 +184,8 @@ func (db *DB) Identity() (id Identity, ok bool) {
 	return r.Identity(), true
 }
 
-// Close makes everything durable and frees the store. It refuses while Readers
-// are held, because their reads would fail in Pebble, and while a failing disk
+// Close makes everything durable and frees the store. What is in memory is moved
+// into tables, so that no log remains. It refuses while Readers are held, because their reads would fail in Pebble, and while a failing disk
 // holds a write up; the store then takes no more writes, and Close may be
 // called again. Closing twice is fine.
 func (db *DB) Close() error {
@@ -202,7 +204,7 @@ func (db *DB) Close() error {
 	if !db.settled() {
 		return fmt.Errorf("close archive: a write is held up after: %w", db.faults.err())
 	}
-	err := errors.Join(db.syncBeforeClose(), db.pebble.Close(), db.lock.Close())
+	err := errors.Join(db.closePebble(), db.lock.Close())
 	db.pebble = nil
 	if err != nil {
 		return fmt.Errorf("close archive: %w", storeError(err))
@@ -221,11 +223,4 @@ func (db *DB) settled() bool {
 	case <-time.After(closeGrace):
 		return false
 	}
-}
-
-func (db *DB) syncBeforeClose() error {
-	if db.readOnly || db.faults.err() != nil {
-		return nil
-	}
-	return db.logSync()
 }

@@ -24,6 +24,7 @@ type Disk struct {
 
 	mem                    *vfs.MemFS
 	failReads, failsWrites atomic.Bool
+	writesLeft             atomic.Pointer[atomic.Int64]
 	failPath               atomic.Pointer[string]
 	stall                  atomic.Pointer[stall]
 }
@@ -54,6 +55,10 @@ func (d *Disk) inject(op errorfs.Op) error {
 		strings.HasPrefix(op.Path, *path+"/") && op.Kind != errorfs.OpRemove {
 		return ErrDisk
 	}
+	if left := d.writesLeft.Load(); left != nil && kind == errorfs.OpIsWrite &&
+		op.Kind != errorfs.OpFileClose && left.Add(-1) < 0 {
+		return ErrDisk
+	}
 	switch {
 	case kind == errorfs.OpIsRead && d.failReads.Load(),
 		kind == errorfs.OpIsWrite && d.failsWrites.Load() && op.Kind != errorfs.OpFileClose:
@@ -67,6 +72,14 @@ func (d *Disk) FailReads(fail bool) { d.failReads.Store(fail) }
 
 // FailWrites makes every write fail from now on, or none.
 func (d *Disk) FailWrites(fail bool) { d.failsWrites.Store(fail) }
+
+// FailWritesAfter makes n more writes succeed and all after them fail, so that
+// the Disk stays as it is in the middle of something.
+func (d *Disk) FailWritesAfter(n int) {
+	left := new(atomic.Int64)
+	left.Store(int64(n))
+	d.writesLeft.Store(left)
+}
 
 // FailWritesTo makes every write below a directory fail from now on but for
 // removals, or none where dir is empty.
