@@ -158,17 +158,20 @@ func (db *DB) commitLocked(b *Block, how *pebble.WriteOptions) error {
 // follows that of the block before (A7).
 func (c *changes) setBlock(b *Block, previous Digest) Digest {
 	digest := newDigester(previous, b.Number)
-	setNumbered := func(space byte) {
+	setNumbered := func(space byte, value []byte) {
 		c.key = appendNumberKey(c.key[:0], space, b.Number)
-		c.set(c.key, c.value)
-		digest.add(c.value)
+		c.set(c.key, value)
 	}
-	c.value = appendBlock(c.value[:0], storedBlock{b.Hash, b.Parent, b.Header, b.Body})
-	setNumbered(spaceBlock)
-	c.value = chain.AppendDiff(c.value[:0], b.Diff)
-	setNumbered(spaceJournal)
+	block := appendBlock(nil, storedBlock{b.Hash, b.Parent, b.Header, b.Body})
+	setNumbered(spaceBlock, block)
+	digest.add(block)
+	journal := chain.AppendDiff(nil, b.Diff)
+	c.value = appendJournal(c.value[:0], journal, block)
+	setNumbered(spaceJournal, c.value)
+	digest.add(journal)
 	c.value = appendReceipts(c.value[:0], b.Transactions, b.Receipts)
-	setNumbered(spaceReceipt)
+	setNumbered(spaceReceipt, c.value)
+	digest.add(c.value)
 	c.set(appendHashKey(nil, spaceHash, b.Hash), appendNumber(nil, b.Number))
 	sum := digest.sum()
 	c.setDigest(b.Number, sum)

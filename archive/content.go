@@ -76,6 +76,11 @@ func (r *Reader) digestSpace(ctx context.Context, d contentDigest, c *cursor, sp
 				continue
 			}
 		}
+		if space == spaceJournal {
+			if value, err = c.plainJournal(numberOf(iter.Key()), value); err != nil {
+				return err
+			}
+		}
 		d.add(iter.Key(), value)
 	}
 	return nil

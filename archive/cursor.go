@@ -110,23 +110,6 @@ func (c *cursor) block(n chain.Number) (storedBlock, error) {
 	return decodeBlock(value)
 }
 
-// diff returns the journal of a block between oldest and head.
-func (c *cursor) diff(n chain.Number) (*chain.Diff, error) {
-	c.key = appendNumberKey(c.key[:0], spaceJournal, n)
-	value, found, err := c.get()
-	if err == nil && !found {
-		err = missing(c.key)
-	}
-	if err != nil {
-		return nil, err
-	}
-	d, err := chain.DecodeDiff(value)
-	if err != nil {
-		return nil, corrupt(c.key, "%w", err)
-	}
-	return d, nil
-}
-
 // cursorPoolSize bounds the idle cursors of a Reader. More reads than this at
 // one instant still work; they open cursors and close them again.
 const cursorPoolSize = 32

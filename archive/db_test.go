@@ -232,12 +232,12 @@ func TestOpenRefusesADirectoryInUse(t *testing.T) {
 func TestOpenRefusesAnotherFormat(t *testing.T) {
 	disk := archivetest.NewDisk()
 	db := open(t, disk)
-	newer := []byte{0, 0, 0, 0, 0, 0, 0, 5}
+	newer := []byte{0, 0, 0, 0, 0, 0, 0, 7}
 	if err := errors.Join(db.Init(id, genesis), db.Plant([]byte("mformat"), newer), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := archive.Open("db", archive.Options{FS: disk.FS})
-	if !errors.Is(err, archive.ErrFormat) || !strings.Contains(err.Error(), "this program reads 1 to 4") {
+	if !errors.Is(err, archive.ErrFormat) || !strings.Contains(err.Error(), "this program reads 1 to 6") {
 		t.Errorf("Open: got %v, want ErrFormat naming the format it reads", err)
 	}
 }

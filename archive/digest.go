@@ -93,6 +93,9 @@ func (c *cursor) nextDigest(previous Digest, n chain.Number) (Digest, error) {
 		if err == nil && !found {
 			err = missing(c.key)
 		}
+		if err == nil && space == spaceJournal {
+			value, err = c.plainJournal(n, value)
+		}
 		if err != nil {
 			return Digest{}, err
 		}

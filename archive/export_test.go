@@ -58,6 +58,12 @@ var (
 	DecodeSlotValue = decodeSlotValue
 )
 
+// How journals are stored.
+var (
+	AppendJournal = appendJournal
+	UnpackJournal = unpackJournal
+)
+
 // DecodeAndEncodeBlock is the block codec without its private type.
 func DecodeAndEncodeBlock(data []byte) ([]byte, error) {
 	b, err := decodeBlock(data)

@@ -24,10 +24,11 @@ func (db *DB) load() error {
 	if err != nil {
 		return err
 	}
-	if version == formatUndigested && !found && !db.readOnly {
-		err = db.pebble.Set(metaKey(metaFormat), appendNumber(nil, format), pebble.Sync)
+	// One without digests is brought up to date together with them.
+	if outdated := version < format && (!found || h.digests.known); outdated && !db.readOnly {
+		err = db.setFormat(isSparse(version))
 	}
-	if found {
+	if err == nil && found {
 		err = db.loadCurrent(h)
 	}
 	return errors.Join(err, db.faults.err())
@@ -73,12 +74,20 @@ func (db *DB) upgrade(r *Reader, h heads) error {
 	if err != nil {
 		return err
 	}
-	version := chain.Number(format)
-	if h.sparse {
-		version = formatSparse
-	}
-	c.set(metaKey(metaFormat), appendNumber(nil, version))
+	c.set(metaKey(metaFormat), appendNumber(nil, present(h.sparse)))
 	return db.apply(c, h, pebble.Sync)
+}
+
+func (db *DB) setFormat(sparse bool) error {
+	return storeError(db.pebble.Set(metaKey(metaFormat), appendNumber(nil, present(sparse)), pebble.Sync))
+}
+
+// present is the format that this program writes.
+func present(sparse bool) chain.Number {
+	if sparse {
+		return formatSparse
+	}
+	return format
 }
 
 // checkFormat returns the format of a store, refuses one that this program does
@@ -102,7 +111,7 @@ func (db *DB) checkFormat() (chain.Number, error) {
 	if db.readOnly {
 		return 0, ErrEmpty
 	}
-	return format, db.pebble.Set(metaKey(metaFormat), appendNumber(nil, format), pebble.Sync)
+	return format, db.setFormat(false)
 }
 
 func (db *DB) holdsNothing() (bool, error) {

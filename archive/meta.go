@@ -57,13 +57,19 @@ func (t tag) upTo(n chain.Number) tag {
 // A sparse store has a number of its own, because a program that does not know
 // of sparse stores would take what is unknown for zero. Stores without digests
 // are read, and get digests when they are opened for writing; a program that
-// does not know of digests must not add blocks without them.
+// does not know of digests must not add blocks without them. Stores without
+// packed journals are as those with them, but for what may be in them.
 const (
 	formatUndigested       = 1
 	formatSparseUndigested = 2
-	format                 = 3
-	formatSparse           = 4
+	formatUnpacked         = 3
+	formatSparseUnpacked   = 4
+	format                 = 5
+	formatSparse           = 6
 )
+
+// isSparse tells the two kinds of store apart, of every format.
+func isSparse(version chain.Number) bool { return version%2 == 0 }
 
 // The names in the metadata space.
 const (
@@ -124,10 +130,10 @@ func loadHeads(p *pebble.DB) (h heads, found bool, err error) {
 		h.head = decodeMeta(&m, decodeRef, m.need(metaHead))
 		h.oldest = decodeMeta(&m, decodeNumber, m.need(metaOldest))
 		version := decodeMeta(&m, decodeNumber, m.need(metaFormat))
-		if h.sparse = version == formatSparse || version == formatSparseUndigested; h.sparse {
+		if h.sparse = isSparse(version); h.sparse {
 			h.first = decodeMeta(&m, decodeNumber, m.need(metaFirst))
 		}
-		if h.digests.known = version == format || version == formatSparse; h.digests.known {
+		if h.digests.known = version >= formatUnpacked; h.digests.known {
 			h.digests.begin = decodeMeta(&m, decodeNumber, m.need(metaDigests))
 		}
 		h.safe = m.tag(metaSafe)

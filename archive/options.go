@@ -83,8 +83,12 @@ func (o *Options) pebble(dir string, faults *faults) *pebble.Options {
 		p.Levels[i].BlockSize = 4 << 10
 		p.Levels[i].IndexBlockSize = 256 << 10
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
+		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
 	}
+	last := &p.Levels[len(p.Levels)-1]
+	last.BlockSize = 8 << 10
+	settled := settledCompression()
+	last.Compression = func() *sstable.CompressionProfile { return settled }
 	// By default Pebble moves every version but the newest into blocks of
 	// their own. Here an old version is as likely to be asked for as a new one.
 	p.Experimental.SpanPolicyFunc = func([]byte) (pebble.SpanPolicy, []byte, error) {
@@ -98,6 +102,20 @@ func (o *Options) pebble(dir string, faults *faults) *pebble.Options {
 		DataCorruption:  func(info pebble.DataCorruptionInfo) { faults.corruption(info.Path, info.Details) },
 	}
 	return p
+}
+
+// settledCompression is for the last level, where nearly everything comes to lie
+// and stays. Slots, hashes and signatures are random, so that a block shrinks by
+// little, and a few percent are worth having: it is unpacked again only when the
+// cache has lost it. The name is one that Pebble knows, for its tools.
+func settledCompression() *sstable.CompressionProfile {
+	return &sstable.CompressionProfile{
+		Name:                sstable.ZstdCompression.Name,
+		DataBlocks:          sstable.BalancedCompression.DataBlocks,
+		ValueBlocks:         sstable.BalancedCompression.ValueBlocks,
+		OtherBlocks:         sstable.FastestCompression.OtherBlocks,
+		MinReductionPercent: 1,
+	}
 }
 
 // A pebbleLog is Pebble's logger. Pebble expects that Fatalf ends the process;

@@ -401,7 +401,7 @@ func TestSparseFormatIsPinned(t *testing.T) {
 		string(join("j", 7)):              {1, 0, 0},
 		string(join("m", "digests")):      join(7),
 		string(join("m", "first")):        join(7),
-		string(join("m", "format")):       join(4),
+		string(join("m", "format")):       join(6),
 		string(join("m", "head")):         join(7, begin.Hash),
 		string(join("m", "identity")):     join(1, genesis.Hash),
 		string(join("m", "oldest")):       join(7),

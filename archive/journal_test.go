@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"testing"
+
+	"glimpse/archive"
+	"glimpse/archive/archivetest"
+	"glimpse/chain"
+)
+
+// named is a block whose body names the slots that it writes, as calls do.
+func named(n chain.Number, parent chain.Hash, slots int) archive.Block {
+	b := archive.Block{Ref: chain.Ref{Number: n, Hash: numbered(uint64(n))}, Parent: parent,
+		Diff: &chain.Diff{Accounts: []chain.AccountDiff{manySlots(alice, slots)}, Codes: []chain.Code{code}}}
+	for i, s := range b.Diff.Accounts[0].Slots {
+		b.Diff.Accounts[0].Slots[i].Value = numbered(uint64(n)<<32 + uint64(i))
+		b.Body = append(append(b.Body, s.Slot[:]...), b.Diff.Accounts[0].Slots[i].Value[:]...)
+	}
+	return b
+}
+
+func TestJournalComesBackAsItWent(t *testing.T) {
+	random := make([]byte, 300)
+	rng := newRand(1)
+	for i := range random {
+		random[i] = byte(rng.Uint32())
+	}
+	long := bytes.Repeat(random, 1000)
+	tests := []struct {
+		name           string
+		journal, block []byte
+		packed         bool
+	}{
+		{"empty", []byte{1, 0, 0}, random, false},
+		{"named in the block", append([]byte{1}, random[50:250]...), random, true},
+		{"not named in the block", append([]byte{1}, random...), make([]byte, 100), false},
+		{"named at the end of a long block", append([]byte{1}, random...), append(make([]byte, 1<<20), random...), true},
+		{"long", append([]byte{1}, long...), random, true},
+		{"block too short to help", append([]byte{1}, random...), []byte{1, 2, 3}, false},
+		{"no block", append([]byte{1}, random...), nil, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			stored := archive.AppendJournal(nil, tt.journal, tt.block)
+			if packed := stored[0] == 0xff; packed != tt.packed {
+				t.Fatalf("packed: got %v, want %v", packed, tt.packed)
+			}
+			if !tt.packed {
+				if !bytes.Equal(stored, tt.journal) {
+					t.Errorf("stored: got %x, want the journal %x", stored, tt.journal)
+				}
+				return
+			}
+			if len(stored) >= len(tt.journal) {
+				t.Errorf("stored: got %d bytes, want less than the %d of the journal", len(stored), len(tt.journal))
+			}
+			if got, err := archive.UnpackJournal(stored, tt.block); !bytes.Equal(got, tt.journal) || err != nil {
+				t.Errorf("unpacked: got %x, %v, want %x", got, err, tt.journal)
+			}
+		})
+	}
+}
+
+// What was packed once must be read for ever, whatever packs today.
+func TestPackedJournalOfBefore(t *testing.T) {
+	block := bytes.Repeat([]byte("0123456789abcdef"), 4)
+	packed, err := hex.DecodeString(packedBefore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []byte("\x01 a name: 456789abcdef0123, and again 456789abcdef0123")
+	if got, err := archive.UnpackJournal(packed, block); !bytes.Equal(got, want) || err != nil {
+		t.Errorf("unpacked: got %q, %v, want %q (today packed as %x)", got, err, want, archive.AppendJournal(nil, want, block))
+	}
+}
+
+const packedBefore = "ff3624012061206e616d653a202e160038303132332c20616e6420616761696e2e1c00106630313233"
+
+func TestDamagedJournalIsRefused(t *testing.T) {
+	block := bytes.Repeat([]byte("0123456789abcdef"), 4)
+	whole := archive.AppendJournal(nil, bytes.Repeat(block, 3), block)
+	tests := []struct {
+		name          string
+		stored, block []byte
+	}{
+		{"nothing in it", whole[:1], block},
+		{"cut short", whole[:len(whole)-1], block},
+		{"more than there may be", []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 0}, block},
+		{"without its block", whole, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, err := archive.UnpackJournal(tt.stored, tt.block); !errors.Is(err, chain.ErrDiff) {
+				t.Errorf("unpacked: got %d bytes, %v, want ErrDiff", len(got), err)
+			}
+		})
+	}
+}
+
+// A store from before journals were packed is read, and goes on with them. All
+// that is computed of it is as if they had been packed from the beginning.
+func TestStoreWithPlainJournals(t *testing.T) {
+	const before, after = 5, 5
+	fill := func(t *testing.T, db *archive.DB, first, last chain.Number) {
+		t.Helper()
+		head, _, err := db.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := first; n <= last; n++ {
+			b := named(n, head.Hash, 20)
+			if err := db.Commit(b); err != nil {
+				t.Fatal(err)
+			}
+			head = b.Ref
+		}
+	}
+	packed := open(t, archivetest.NewDisk())
+	if err := packed.Init(id, genesis); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, packed, 1, before+after)
+
+	disk := archivetest.NewDisk()
+	t.Run("before", func(t *testing.T) {
+		db := openUnchecked(t, disk)
+		if err := db.Init(id, genesis); err != nil {
+			t.Fatal(err)
+		}
+		fill(t, db, 1, before)
+		for n := 1; n <= before; n++ {
+			plain := chain.AppendDiff(nil, named(chain.Number(n), chain.Hash{}, 20).Diff)
+			if err := db.Plant(join("j", n), plain); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Plant(join("m", "format"), join(3)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	old := open(t, disk)
+	fill(t, old, before+1, before+after)
+	sameDigests(t, old, packed)
+	forms := make(map[bool]int)
+	keys, values, err := old.Dump()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range keys {
+		switch {
+		case key[0] == 'j':
+			forms[values[i][0] == 0xff]++
+		case string(key) == "mformat" && !bytes.Equal(values[i], join(5)):
+			t.Errorf("format: got %x, want 5", values[i])
+		}
+	}
+	if want := map[bool]int{false: 1 + before, true: after}; fmt.Sprint(forms) != fmt.Sprint(want) {
+		t.Errorf("packed journals: got %v, want %v", forms, want)
+	}
+	for n := chain.Number(1); n <= before+after; n++ {
+		got, err := script{t, old}.reader().Diff(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := named(n, chain.Hash{}, 20).Diff; !bytes.Equal(chain.AppendDiff(nil, got), chain.AppendDiff(nil, want)) {
+			t.Errorf("diff of %d: got %v, want %v", n, got, want)
+		}
+	}
+}
