@@ -3,10 +3,49 @@
 package archive
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 )
+
+// Settle rewrites the store so that every key is in the last level once, which
+// Pebble comes to by itself only in time. It reads and writes most of the store,
+// and readers and writers go on meanwhile. It may end early with ctx, and the
+// store is then as good as before.
+func (db *DB) Settle(ctx context.Context) error {
+	if err := db.settleUnderReader(ctx); err != nil {
+		return fmt.Errorf("settle archive: %w", err)
+	}
+	return nil
+}
+
+func (db *DB) settleUnderReader(ctx context.Context) error {
+	// A Reader is what keeps Close from taking Pebble away.
+	r, err := db.NewReader()
+	if err != nil {
+		return err
+	}
+	defer r.Release()
+	if err := db.writable(); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-db.faults.raised: // while it cannot write, Pebble tries again without end
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	err = db.pebble.Compact(ctx, []byte{0}, []byte{0xff}, true)
+	if fault := db.faults.err(); fault != nil {
+		return fault
+	}
+	return storeError(err)
+}
 
 // closePebble makes all that was written durable, closes Pebble, and leaves no
 // log. After a fault the log is all that can be relied on: it stays as it is.
@@ -14,7 +53,7 @@ func (db *DB) closePebble() error {
 	if db.readOnly || db.faults.err() != nil {
 		return db.pebble.Close()
 	}
-	settling := db.settle()
+	settling := db.flushAll()
 	if err := errors.Join(settling, db.pebble.Close()); err != nil {
 		return err
 	}
@@ -27,9 +66,9 @@ func (db *DB) closePebble() error {
 	return db.dropLogs(db.logs)
 }
 
-// settle moves everything into tables. It syncs the log before: if the tables
+// flushAll moves everything into tables. It syncs the log before: if the tables
 // cannot be written, nothing is lost.
-func (db *DB) settle() error {
+func (db *DB) flushAll() error {
 	if err := db.logSync(); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@
 package archive_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -114,4 +116,69 @@ func TestCrashAtEveryWriteOfClose(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Side data that was written again and again is there once when it is settled,
+// and what is read is the same.
+func TestSettledStoreHoldsNothingTwice(t *testing.T) {
+	disk := archivetest.NewDisk()
+	db := open(t, disk)
+	if err := db.Init(id, genesis); err != nil {
+		t.Fatal(err)
+	}
+	commitBlocks(t, db, 3, 100)
+	value := make([]byte, 10<<10)
+	for range 300 {
+		rng := newRand(1)
+		for i := range value {
+			value[i] = byte(rng.Uint32())
+		}
+		if err := db.WriteSide([]archive.SideWrite{{Key: []byte("k"), Value: value}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := content(t, db)
+	if err := db.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := content(t, db); after != before {
+		t.Errorf("content: got %s, want %s", after, before)
+	}
+	names, err := disk.FS.List("db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := int64(0)
+	for _, name := range names {
+		if info, err := disk.FS.Stat("db/" + name); err == nil && strings.HasSuffix(name, ".sst") {
+			size += info.Size()
+		}
+	}
+	if size > 300<<10 { // 3 MB were written
+		t.Errorf("tables: got %d bytes, want about those of one value and three blocks", size)
+	}
+}
+
+func TestSettleEnds(t *testing.T) {
+	t.Run("with its context", func(t *testing.T) {
+		s := newScript(t)
+		s.commit(write(alice, slot1, 1))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.db.Settle(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want Canceled", err)
+		}
+	})
+	t.Run("on a failing disk", func(t *testing.T) {
+		disk := archivetest.NewDisk()
+		db := openUnchecked(t, disk)
+		if err := db.Init(id, genesis); err != nil {
+			t.Fatal(err)
+		}
+		disk.FailWrites(true)
+		defer disk.FailWrites(false)
+		if err := db.Settle(t.Context()); err == nil || errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the disk's error", err)
+		}
+	})
 }

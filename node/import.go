@@ -105,13 +105,35 @@ func (p *importPlan) run(ctx context.Context, db *archive.DB) error {
 			return err
 		}
 	}
+	before, err := db.Sizes()
+	if err != nil {
+		return err
+	}
 	if err := p.importBlocks(ctx, db, rules, tries); err != nil {
 		return err
 	}
 	if err := p.setTags(db); err != nil {
 		return err
 	}
-	return p.prune(db)
+	if err := p.prune(db); err != nil {
+		return err
+	}
+	return settleIfSmall(ctx, db, before.Disk)
+}
+
+// settleBelow is how big a store may be that is settled after an import. The
+// nodes of tries are written again and again, and until Pebble has come to them
+// the old ones are a tenth of a small store; of a big one they are little.
+const settleBelow = 512 << 20
+
+// settleIfSmall settles a store that the import has made at least twice as big,
+// so that it costs a part of the import and not of the store.
+func settleIfSmall(ctx context.Context, db *archive.DB, before uint64) error {
+	now, err := db.Sizes()
+	if err != nil || now.Disk > settleBelow || now.Disk < 2*before {
+		return err
+	}
+	return db.Settle(ctx)
 }
 
 // rules returns those of the store's chain, which the genesis file starts or
