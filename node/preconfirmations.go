@@ -36,6 +36,7 @@ type preconfirmations struct {
 
 	mu      sync.Mutex
 	tracker *pending.Tracker // guarded by mu
+	latest  *archive.Reader  // guarded by mu: the store at the block that the tracker was told last
 }
 
 func newPreconfirmations(db *archive.DB, how reading, executor pending.Executor, o pending.Options, s *service) (*preconfirmations, error) {
@@ -44,8 +45,18 @@ func newPreconfirmations(db *archive.DB, how reading, executor pending.Executor,
 	if err != nil {
 		return nil, err
 	}
+	p.keep(sealed.Reader)
 	p.tracker = pending.NewTracker(executor, sealed, o)
 	return p, p.publish()
+}
+
+// keep must be called with mu held. The reference to r stays the caller's.
+func (p *preconfirmations) keep(r *archive.Reader) {
+	r.Retain() // it succeeds: the caller holds it
+	if p.latest != nil {
+		p.latest.Release()
+	}
+	p.latest = r
 }
 
 // sealed returns the newest sealed block with its state.
@@ -124,6 +135,7 @@ func (p *preconfirmations) seal(block *pending.SealedBlock, removed int) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.keep(sealed.Reader)
 	p.report(p.tracker.Seal(block, sealed))
 	return p.publish()
 }
@@ -141,7 +153,7 @@ func (p *preconfirmations) promised(h *types.Header) (pending.Fulfilled, bool) {
 
 // publish must be called with mu held.
 func (p *preconfirmations) publish() error {
-	r, err := p.db.NewReader()
+	r, err := p.newest()
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
@@ -152,6 +164,20 @@ func (p *preconfirmations) publish() error {
 	default:
 	}
 	return nil
+}
+
+// newest returns the store with its newest tags, at the block that the tracker was
+// told last. The store itself may be further: in the middle of a reorganisation,
+// which is to be seen as one step (P6), or at a block that what is pre-confirmed
+// does not stand on yet (P3).
+func (p *preconfirmations) newest() (*archive.Reader, error) {
+	r, err := p.db.NewReader()
+	if err != nil || r.Head() == p.latest.Head() {
+		return r, err
+	}
+	r.Release()
+	p.latest.Retain() // it succeeds: it is held here
+	return p.latest, nil
 }
 
 func (p *preconfirmations) publishOrLog() {
@@ -193,6 +219,7 @@ func (p *preconfirmations) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tracker.Close()
+	p.latest.Release()
 }
 
 // report counts what happened, and logs what an operator should know of.
