@@ -44,7 +44,7 @@ func runClient(t *testing.T, dir, client string, s *server, env ...string) {
 	cmd.Env = append(append(os.Environ(), "GLIMPSE_URL="+s.url()), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s\nthe node printed:\n%s", err, out, s.out.String())
+		t.Fatalf("the node printed:\n%s\nthe client, which ended with %v:\n%s", s.out.String(), err, out)
 	}
 	t.Logf("%s", out)
 }

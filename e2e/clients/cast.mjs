@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { createRequire } from 'node:module'
 import { promisify } from 'node:util'
+import { BINARY_NAME, PLATFORM_SPECIFIC_PACKAGE_NAME } from '@foundry-rs/cast/const.mjs'
 import { getCreateAddress } from 'ethers'
 import { from, initcode, key, run, url } from './flow.mjs'
 
-const program = fileURLToPath(new URL('node_modules/.bin/cast', import.meta.url))
+// The program itself: the script around it ends well though the program does not.
+const program = createRequire(import.meta.url).resolve(
+  `${PLATFORM_SPECIFIC_PACKAGE_NAME('cast')}/bin/${BINARY_NAME('cast')}`)
 const exec = promisify(execFile)
 
-// cast as npm has it is a script that ends well though the program it starts does
-// not; one that failed has written nothing but its error.
+// It takes what it is told on its command line and nothing from the environment,
+// where CHAIN, say, would be another chain to it.
 async function cast(command, ...args) {
-  const { stdout, stderr } = await exec(program, [command, '--rpc-url', url, ...args])
-  assert.notEqual(stdout, '', `cast ${command}: ${stderr}`)
+  const { stdout } = await exec(program, [command, '--rpc-url', url, ...args], { env: {} })
   return stdout.trim()
 }
 
