@@ -58,7 +58,7 @@ func (s *State) put(d *chain.Diff) error {
 // openAccounts opens the account trie unless it is open.
 func (s *State) openAccounts() (err error) {
 	if s.accounts == nil {
-		if s.accounts, err = trie.New(trie.StateTrieID(s.root), s.source); err != nil {
+		if s.accounts, err = trie.New(trie.StateTrieID(s.root), s.round); err != nil {
 			return fmt.Errorf("open account trie: %w", err)
 		}
 	}
@@ -155,7 +155,7 @@ func (s *State) writeSlots(updates []update) error {
 func (s *State) writeStorage(u *update) (err error) {
 	if u.storage == nil {
 		id := trie.StorageTrieID(s.root, u.owner, u.account.Root)
-		if u.storage, err = trie.New(id, s.source); err != nil {
+		if u.storage, err = trie.New(id, s.round); err != nil {
 			return err
 		}
 	}

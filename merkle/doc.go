@@ -13,8 +13,9 @@
 //	's' keccak(address)(32) path node of an account's storage trie
 //	'r'                          number(8) block hash(32) state root(32)
 //
-// A path is one byte per nibble. A node read back must have the hash that its
-// parent, or the root record, names; otherwise the read is chain.ErrCorrupt.
+// A path is one byte per nibble. Leaves are stored with the branch above them, as
+// one page: see page. A node read back must have the hash that its parent, or the
+// root record, names; otherwise the read is chain.ErrCorrupt.
 //
 // A State belongs to one goroutine. It reads Nodes from several at once while
 // it hashes storage tries and starts none that outlives a call.

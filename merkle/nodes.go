@@ -3,8 +3,10 @@
 package merkle
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common/lru"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -66,10 +68,18 @@ func decodeRoot(record []byte) (ref chain.Ref, root chain.Hash, err error) {
 }
 
 // A source gives stored nodes to go-ethereum's tries. Its cache goes by the
-// hash of a node, not by its path, so that it cannot be out of date.
+// hash of a node, not by its path, so that it cannot be out of date, and holds
+// what is stored under one key.
 type source struct {
 	nodes Nodes
 	cache *lru.SizeConstrainedCache[chain.Hash, []byte]
+	last  atomic.Pointer[lastPage] // for whoever goes through a trie
+}
+
+// A lastPage is the page that was read last, and its key.
+type lastPage struct {
+	*page
+	key []byte
 }
 
 func newSource(nodes Nodes, cacheBytes int) *source {
@@ -85,19 +95,70 @@ func (s *source) NodeReader(chain.Hash) (database.NodeReader, error) { return s,
 
 // Node implements database.NodeReader.
 func (s *source) Node(owner chain.Hash, path []byte, hash chain.Hash) ([]byte, error) {
-	if blob, ok := s.cache.Get(hash); ok {
-		return blob, nil
+	if last := s.last.Load(); last != nil && len(path) > 0 && bytes.Equal(last.key, nodeKey(owner, path[:len(path)-1])) {
+		if leaf := last.leaf(path, hash); leaf != nil {
+			return leaf, nil
+		}
+	}
+	p, own, err := s.load(owner, path, hash)
+	if err != nil {
+		return nil, err
+	}
+	if own {
+		s.last.Store(&lastPage{p, nodeKey(owner, path)})
+	}
+	return p.node, nil
+}
+
+// load reads a node with the hash that it must have. own says that it is stored
+// under its own key, and not as a leaf in the page above.
+func (s *source) load(owner chain.Hash, path []byte, hash chain.Hash) (p *page, own bool, err error) {
+	if stored, ok := s.cache.Get(hash); ok {
+		p, err := decodeStored(stored)
+		return p, true, err
 	}
 	key := nodeKey(owner, path)
-	blob, ok, err := s.nodes.Side(key)
+	stored, own, err := s.nodes.Side(key)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read trie node %x: %w", key, err)
-	case !ok:
-		return nil, fmt.Errorf("%w: trie node %x is missing", chain.ErrCorrupt, key)
-	case crypto.Keccak256Hash(blob) != hash:
-		return nil, fmt.Errorf("%w: trie node %x does not have hash %s", chain.ErrCorrupt, key, hash)
+		return nil, false, fmt.Errorf("read trie node %x: %w", key, err)
+	case own:
+		p, err = decodeStored(stored)
+	default:
+		p, err = s.leafAbove(owner, path, hash)
 	}
-	s.cache.Add(hash, blob)
-	return blob, nil
+	switch {
+	case err != nil:
+		return nil, false, fmt.Errorf("trie node %x: %w", key, err)
+	case crypto.Keccak256Hash(p.node) != hash:
+		return nil, false, fmt.Errorf("%w: trie node %x does not have hash %s", chain.ErrCorrupt, key, hash)
+	}
+	if own {
+		s.cache.Add(hash, stored)
+	}
+	return p, own, nil
+}
+
+// leafAbove reads a leaf from the page above it.
+func (s *source) leafAbove(owner chain.Hash, path []byte, hash chain.Hash) (*page, error) {
+	missing := fmt.Errorf("%w: it is missing", chain.ErrCorrupt)
+	if len(path) == 0 {
+		return nil, missing
+	}
+	stored, ok, err := s.nodes.Side(nodeKey(owner, path[:len(path)-1]))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, missing
+	}
+	p, err := decodeStored(stored)
+	if err != nil {
+		return nil, err
+	}
+	leaf := p.leaf(path, hash)
+	if leaf == nil {
+		return nil, missing
+	}
+	return &page{node: leaf}, nil
 }

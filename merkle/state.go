@@ -3,7 +3,6 @@
 package merkle
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -26,7 +25,8 @@ type State struct {
 	root  chain.Hash
 	known bool
 
-	// What is applied and not committed.
+	// What is applied and not committed, and what was read for it.
+	round    *round
 	accounts *trie.Trie                // nil while nothing is
 	storages map[chain.Hash]*trie.Trie // by owner, the keccak of the address
 	wiped    map[chain.Hash]bool       // owners whose stored nodes are void
@@ -61,6 +61,7 @@ func (s *State) At() (ref chain.Ref, root chain.Hash, ok bool) {
 
 // Discard forgets what was applied since the last Commit.
 func (s *State) Discard() {
+	s.round = newRound(s.source)
 	s.accounts = nil
 	s.storages = make(map[chain.Hash]*trie.Trie)
 	s.wiped = make(map[chain.Hash]bool)
@@ -98,17 +99,7 @@ func (s *State) appendNodes(writes []Write, set *trienode.NodeSet) []Write {
 	if set == nil { // nothing changed in this trie
 		return writes
 	}
-	first := len(writes)
-	for path, node := range set.Nodes {
-		w := Write{Key: nodeKey(set.Owner, []byte(path))}
-		if !node.IsDeleted() {
-			w.Value = node.Blob
-			s.source.cache.Add(node.Hash, node.Blob)
-		}
-		writes = append(writes, w)
-	}
-	slices.SortFunc(writes[first:], func(a, b Write) int { return bytes.Compare(a.Key, b.Key) })
-	return writes
+	return append(writes, s.round.writes(set)...)
 }
 
 func sortedHashes[V any](m map[chain.Hash]V) []chain.Hash {
