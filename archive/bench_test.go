@@ -99,6 +99,10 @@ func BenchmarkRead(b *testing.B) {
 		b.Fatal(err)
 	}
 	latest, deep := f.view(f.head.Number), f.view(f.head.Number/2)
+	blocks := make([]archive.View, 1021) // a prime, so that every slot is read at many blocks
+	for i := range blocks {
+		blocks[i] = f.view(f.head.Number * chain.Number(i*389%len(blocks)) / chain.Number(len(blocks)))
+	}
 	keys, never := make([]chain.Slot, 4096), make([]chain.Slot, 4096)
 	for i := range keys {
 		keys[i] = numbered(uint64(i * 7919 % (slots / 2)))
@@ -110,6 +114,7 @@ func BenchmarkRead(b *testing.B) {
 	}{
 		{"slot/latest", func(i int) error { _, err := latest.Slot(alice, keys[i%len(keys)]); return err }},
 		{"slot/deep", func(i int) error { _, err := deep.Slot(alice, keys[i%len(keys)]); return err }},
+		{"slot/random", func(i int) error { _, err := blocks[i%len(blocks)].Slot(alice, keys[i%len(keys)]); return err }},
 		{"slot/absent", func(i int) error { _, err := latest.Slot(alice, never[i%len(never)]); return err }},
 		{"account", func(int) error { _, err := latest.Account(bob); return err }},
 		{"code", func(int) error { _, err := latest.Code(code.Hash); return err }},

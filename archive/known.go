@@ -108,15 +108,21 @@ func (e *knownSlot) has(key *slotKey) bool {
 	return true
 }
 
-// room returns the entry that has the key, or else one whose fact is of an older
-// branch, or reaches least far: newer blocks are asked for more often.
-func (k *knownSlots) room(key *slotKey, branch uint64) *knownSlot {
+// is reports whether the entry is for the value that a slot has from a block on.
+func (e *knownSlot) is(key *slotKey, branch uint64, from chain.Number) bool {
+	return e.branch.Load() == branch+1 && e.from.Load() == uint64(from) && e.has(key)
+}
+
+// room returns the entry for the value that a slot has from a block on: the one that
+// it is in, or else one whose fact is of an older branch, or reaches least far, for
+// newer blocks are asked for more often. Several values of one slot may be known.
+func (k *knownSlots) room(key *slotKey, branch uint64, from chain.Number) *knownSlot {
 	var least *knownSlot
 	var age [2]uint64
 	for i := range knownPlaces {
 		e := k.place(key, i)
 		of, through := e.branch.Load(), e.through.Load()
-		if of == branch+1 && e.has(key) {
+		if e.is(key, branch, from) {
 			return e
 		}
 		if least == nil || of < age[0] || of == age[0] && through < age[1] {
@@ -129,20 +135,15 @@ func (k *knownSlots) room(key *slotKey, branch uint64) *knownSlot {
 // add remembers that a slot has a value from one block through another. Where two
 // write at once, one of them is not remembered.
 func (k *knownSlots) add(key *slotKey, branch uint64, from, through chain.Number, v chain.Value) {
-	e := k.room(key, branch)
+	e := k.room(key, branch, from)
 	sequence := e.sequence.Load()
 	if sequence%2 != 0 || !e.sequence.CompareAndSwap(sequence, sequence+1) {
 		return
 	}
 	defer e.sequence.Store(sequence + 2)
-	if e.branch.Load() == branch+1 && e.has(key) {
-		if e.from.Load() > uint64(from) {
-			return // the newer value is asked for more often
-		}
-		if e.from.Load() == uint64(from) {
-			e.through.Store(max(e.through.Load(), uint64(through)))
-			return
-		}
+	if e.is(key, branch, from) {
+		e.through.Store(max(e.through.Load(), uint64(through)))
+		return
 	}
 	e.branch.Store(branch + 1)
 	e.from.Store(uint64(from))

@@ -81,9 +81,11 @@ func TestKnownSlotsHoldForTheirBlocks(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %v", tt.name, got, ok, tt.ok)
 		}
 	}
-	known.add(&key, 0, 1, 4, chain.Value{31: 6}) // an older value does not take its place
-	if got, ok := known.find(&key, 0, 7); !ok || got != value {
-		t.Errorf("after an older value: %s, %v", got, ok)
+	known.add(&key, 0, 1, 4, chain.Value{31: 6})
+	for n, want := range map[chain.Number]chain.Value{3: {31: 6}, 7: value} {
+		if got, ok := known.find(&key, 0, n); !ok || got != want {
+			t.Errorf("with an older value too, at %d: %s, %v, want %s", n, got, ok, want)
+		}
 	}
 	known.add(&key, 0, 10, 12, chain.Value{31: 8})
 	if got, ok := known.find(&key, 0, 12); !ok || got != (chain.Value{31: 8}) {
