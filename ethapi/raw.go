@@ -81,11 +81,7 @@ func getRawReceipts(s *session, dst []byte, args *arguments) ([]byte, error) {
 }
 
 func getRawTransaction(s *session, dst []byte, args *arguments) ([]byte, error) {
-	hash := args.hash("transaction hash")
-	if err := args.done(); err != nil {
-		return nil, err
-	}
-	b, index, ok, err := s.find(hash)
+	hash, b, index, ok, err := s.named(args)
 	if err != nil {
 		return nil, err
 	}

@@ -9,11 +9,7 @@ import (
 )
 
 func getTransactionByHash(s *session, dst []byte, args *arguments) ([]byte, error) {
-	hash := args.hash("transaction hash")
-	if err := args.done(); err != nil {
-		return nil, err
-	}
-	b, index, ok, err := s.find(hash)
+	hash, b, index, ok, err := s.named(args)
 	if err != nil {
 		return nil, err
 	}
@@ -24,11 +20,7 @@ func getTransactionByHash(s *session, dst []byte, args *arguments) ([]byte, erro
 }
 
 func getTransactionReceipt(s *session, dst []byte, args *arguments) ([]byte, error) {
-	hash := args.hash("transaction hash")
-	if err := args.done(); err != nil {
-		return nil, err
-	}
-	b, index, ok, err := s.find(hash)
+	_, b, index, ok, err := s.named(args)
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +32,15 @@ func getTransactionReceipt(s *session, dst []byte, args *arguments) ([]byte, err
 		return nil, fmt.Errorf("receipt %d of block %d: %w", index, b.number, err)
 	}
 	return appendJSON(dst, receipt)
+}
+
+// named finds the transaction that the only argument is the hash of.
+func (s *session) named(args *arguments) (hash chain.Hash, b *block, index int, ok bool, err error) {
+	hash = args.hash("transaction hash")
+	if err = args.done(); err == nil {
+		b, index, ok, err = s.find(hash)
+	}
+	return hash, b, index, ok, err
 }
 
 // appendWaiting appends a transaction that is accepted and not promised yet, or

@@ -246,9 +246,9 @@ func TestEveryFailedReadOfACallIsReported(t *testing.T) {
 	for name, run := range callsByName(w.rules) {
 		t.Run(name, func(t *testing.T) {
 			for k := 1; ; k++ {
-				f := &faulty{view: w.state, ancestors: w.scene().Ancestors, failAt: k}
+				f := newFaulty(w.state, w.scene().Ancestors, k)
 				err := run(t.Context(), evm.Scene{Header: w.header, Base: f, Ancestors: f.hash}, paid)
-				if f.reads < k {
+				if f.Reads < k {
 					if err != nil || k < 6 {
 						t.Errorf("got %d reads and %v, want 5 or more and no error", k-1, err)
 					}

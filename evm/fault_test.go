@@ -12,50 +12,21 @@ import (
 	"glimpse/chain"
 	"glimpse/evm"
 	"glimpse/internal/chaingen"
+	"glimpse/internal/memview"
 )
 
-var errInjected = errors.New("injected")
-
-// A faulty View fails one read and answers all others, which is harder to
-// notice than one that fails for good.
+// A faulty view and its ancestors fail one read between them.
 type faulty struct {
-	view      chain.View
+	memview.Faulty
 	ancestors evm.Ancestors
-	failAt    int
-	reads     int
 }
 
-func (f *faulty) read() error {
-	f.reads++
-	if f.reads == f.failAt {
-		return errInjected
-	}
-	return nil
-}
-
-func (f *faulty) Account(addr chain.Address) (chain.Account, error) {
-	if err := f.read(); err != nil {
-		return chain.Account{}, err
-	}
-	return f.view.Account(addr)
-}
-
-func (f *faulty) Slot(addr chain.Address, slot chain.Slot) (chain.Value, error) {
-	if err := f.read(); err != nil {
-		return chain.Value{}, err
-	}
-	return f.view.Slot(addr, slot)
-}
-
-func (f *faulty) Code(hash chain.Hash) ([]byte, error) {
-	if err := f.read(); err != nil {
-		return nil, err
-	}
-	return f.view.Code(hash)
+func newFaulty(view chain.View, ancestors evm.Ancestors, failAt int) *faulty {
+	return &faulty{memview.Faulty{View: view, FailAt: failAt}, ancestors}
 }
 
 func (f *faulty) hash(n chain.Number) (chain.Hash, error) {
-	if err := f.read(); err != nil {
+	if err := f.Read(); err != nil {
 		return chain.Hash{}, err
 	}
 	return f.ancestors(n)
@@ -94,15 +65,15 @@ func injectFaults(t *testing.T, r *replay, block *types.Block) (faults int) {
 		t.Fatal(err)
 	}
 	for k := 1; ; k++ {
-		f := &faulty{view: r.state, ancestors: r.ancestors, failAt: k}
+		f := newFaulty(r.state, r.ancestors, k)
 		got, err := r.rules.Execute(block, r.head, f, f.hash, checks)
-		if f.reads < k {
+		if f.Reads < k {
 			if err != nil || encoded(got.Diff) != encoded(want.Diff) {
 				t.Fatalf("block %d without a fault: got another Diff, or %v", block.NumberU64(), err)
 			}
 			return k - 1
 		}
-		if !errors.Is(err, evm.ErrStateRead) || !errors.Is(err, errInjected) || got != nil {
+		if !errors.Is(err, evm.ErrStateRead) || !errors.Is(err, memview.ErrInjected) || got != nil {
 			t.Fatalf("block %d, read %d failed: got %v, want ErrStateRead", block.NumberU64(), k, err)
 		}
 		if invalid := new(evm.InvalidBlockError); errors.As(err, &invalid) {
@@ -114,7 +85,7 @@ func injectFaults(t *testing.T, r *replay, block *types.Block) (faults int) {
 func TestBlockIsDeadAfterAnError(t *testing.T) {
 	w := newWorld(t, cancun())
 	good := w.call(mortal, pair(1, 8)...)
-	f := &faulty{view: w.state, failAt: 3}
+	f := newFaulty(w.state, nil, 3)
 	b, err := w.rules.Begin(w.header, f, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -138,13 +109,13 @@ func TestMissingAncestorIsAReadError(t *testing.T) {
 	w := newWorld(t, cancun())
 	number := word(200)
 	b, err := w.rules.Begin(w.header, w.state, func(n chain.Number) (chain.Hash, error) {
-		return chain.Hash{}, fmt.Errorf("block %d: %w", n, errInjected)
+		return chain.Hash{}, fmt.Errorf("block %d: %w", n, memview.ErrInjected)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, _, err = b.Apply([]*types.Transaction{w.call(hashes, number[:]...)})
-	if !errors.Is(err, evm.ErrStateRead) || !errors.Is(err, errInjected) {
+	if !errors.Is(err, evm.ErrStateRead) || !errors.Is(err, memview.ErrInjected) {
 		t.Errorf("got %v, want ErrStateRead", err)
 	}
 }

@@ -14,45 +14,8 @@ import (
 	"glimpse/chain"
 	"glimpse/evm"
 	"glimpse/evm/opstack"
+	"glimpse/internal/memview"
 )
-
-var errInjected = errors.New("injected")
-
-// A faulty View fails one read and answers all others.
-type faulty struct {
-	view   chain.View
-	failAt int
-	reads  int
-}
-
-func (f *faulty) read() error {
-	f.reads++
-	if f.reads == f.failAt {
-		return errInjected
-	}
-	return nil
-}
-
-func (f *faulty) Account(addr chain.Address) (chain.Account, error) {
-	if err := f.read(); err != nil {
-		return chain.Account{}, err
-	}
-	return f.view.Account(addr)
-}
-
-func (f *faulty) Slot(addr chain.Address, slot chain.Slot) (chain.Value, error) {
-	if err := f.read(); err != nil {
-		return chain.Value{}, err
-	}
-	return f.view.Slot(addr, slot)
-}
-
-func (f *faulty) Code(hash chain.Hash) ([]byte, error) {
-	if err := f.read(); err != nil {
-		return nil, err
-	}
-	return f.view.Code(hash)
-}
 
 // at replays the recorded chain up to the block before n and returns that block.
 func at(t *testing.T, n int) (*replay, *types.Header, []*opstack.Transaction) {
@@ -81,17 +44,17 @@ func at(t *testing.T, n int) (*replay, *types.Header, []*opstack.Transaction) {
 // looks like an empty account, and a deposit may fail without the block failing.
 func TestEveryFailedReadIsReported(t *testing.T) {
 	r, header, txs := at(t, 9) // with all kinds of transactions
-	counting := &faulty{view: r.state}
+	counting := &memview.Faulty{View: r.state}
 	if _, err := r.rules.Execute(header, txs, r.head, counting, r.ancestors, evm.Checks{Receipts: true}); err != nil {
 		t.Fatal(err)
 	}
-	if counting.reads < 50 {
-		t.Fatalf("only %d reads", counting.reads)
+	if counting.Reads < 50 {
+		t.Fatalf("only %d reads", counting.Reads)
 	}
-	for n := 1; n <= counting.reads; n++ {
-		view := &faulty{view: r.state, failAt: n}
+	for n := 1; n <= counting.Reads; n++ {
+		view := &memview.Faulty{View: r.state, FailAt: n}
 		_, err := r.rules.Execute(header, txs, r.head, view, r.ancestors, evm.Checks{})
-		if !errors.Is(err, evm.ErrStateRead) || !errors.Is(err, errInjected) {
+		if !errors.Is(err, evm.ErrStateRead) || !errors.Is(err, memview.ErrInjected) {
 			t.Errorf("read %d failed, and the execution says %v", n, err)
 		}
 	}
