@@ -68,7 +68,7 @@ func parseConfig(args []string, stderr io.Writer) (*config, error) {
 	f.DurationVar(&c.warmup, "warmup", 500*time.Millisecond, "`TIME` before one")
 	connections := f.String("connections", "1,8,32,128", "numbers of connections for single requests")
 	f.IntVar(&c.feedSize, "feed", 10, "transactions in each flashblock while pending is measured")
-	f.StringVar(&c.pin, "pin", "auto", "what keeps to a processor: none, generator, both; auto is both with more than two")
+	f.StringVar(&c.pin, "pin", "both", "what keeps to a processor: none, generator, both")
 	growth := f.String("growth", "1000,10000,100000,1000000", "sizes of the chains that show growth; empty for none")
 	f.IntVar(&c.growthGeth, "growth-geth", 100_000, "the largest of them that geth loads")
 	f.StringVar(&c.data, "data", "", "`DIR` to keep chain and stores in for the next run; without it they are temporary")
@@ -122,13 +122,8 @@ func (c *config) complete(peers, connections, growth string) (err error) {
 			return fmt.Errorf("-growth: %d is less than %d", n, leastGrowth)
 		}
 	}
-	switch {
-	case c.pin == "auto" && runtime.NumCPU() > 2:
-		c.pin = "both"
-	case c.pin == "auto":
-		c.pin = "generator"
-	case !slices.Contains([]string{"none", "generator", "both"}, c.pin):
-		return fmt.Errorf("-pin: %q is none of auto, none, generator and both", c.pin)
+	if !slices.Contains([]string{"none", "generator", "both"}, c.pin) {
+		return fmt.Errorf("-pin: %q is none of none, generator and both", c.pin)
 	}
 	if c.pin != "none" && runtime.NumCPU() < 2 {
 		c.pin = "none" // there is nothing to divide

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -17,7 +18,11 @@ type picture struct {
 }
 
 func (r *report) pictures() []picture {
-	all := []picture{r.throughputPicture(), r.latencyPicture()}
+	all := []picture{
+		r.throughputPicture("Single reads per second", "peers-throughput.svg", func(k kind) bool { return k.reads() == 1 }),
+		r.throughputPicture("Reads per second, 100 in each request", "peers-throughput-many.svg", func(k kind) bool { return k.reads() > 1 }),
+		r.latencyPicture(),
+	}
 	if len(r.grown()) == 0 {
 		return all
 	}
@@ -36,17 +41,17 @@ func (r *report) pictures() []picture {
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// throughputPicture has a bar for each load of many connections.
-func (r *report) throughputPicture() picture {
-	const title = "Reads per second, 32 connections"
+// throughputPicture has a bar for each load of many connections that is included.
+func (r *report) throughputPicture(title, file string, included func(kind) bool) picture {
 	n := reference(r.config.connections)
+	title = fmt.Sprintf("%s, %d connections", title, n)
 	var groups []string
 	series := make([]plot.Series, len(r.peers()))
 	for i, p := range r.peers() {
 		series[i].Name = p
 	}
 	r.eachCase(func(_ string, c loadCase) {
-		if c.connections != n || c.kind == latestLive {
+		if c.connections != n || c.kind == latestLive || !included(c.kind) {
 			return
 		}
 		groups = append(groups, string(c.kind))
@@ -54,7 +59,7 @@ func (r *report) throughputPicture() picture {
 			series[i].Values = append(series[i].Values, r.throughput(c.kind, n, p)*c.kind.reads())
 		}
 	})
-	return picture{title, "peers-throughput.svg", plot.Bars(title, groups, series)}
+	return picture{title, file, plot.Bars(title, groups, series)}
 }
 
 // latencyPicture has p99 of the simplest load over the number of connections.

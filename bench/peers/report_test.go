@@ -113,8 +113,8 @@ func TestTheReportGoesIntoTheDocumentation(t *testing.T) {
 		t.Errorf("got\n%s", s)
 	}
 	pictures, err := os.ReadDir(filepath.Join(dir, "img"))
-	if err != nil || len(pictures) != 5 {
-		t.Fatalf("got %d pictures (%v), want 5", len(pictures), err)
+	if err != nil || len(pictures) != 6 {
+		t.Fatalf("got %d pictures (%v), want 6", len(pictures), err)
 	}
 	for _, p := range pictures {
 		if !strings.Contains(string(text), "(img/"+p.Name()+")") {

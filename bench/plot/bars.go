@@ -6,7 +6,7 @@ import "math"
 
 const (
 	barsWidth  = 760
-	labelWidth = 210
+	labelWidth = 240
 	valueWidth = 60
 	barHeight  = 13
 	groupGap   = 12

@@ -78,8 +78,12 @@ func (c *canvas) legend(x, y float64, series []Series) {
 	}
 }
 
+// margin is what is free on the left and on the right.
+const margin = 8
+
 func (c *canvas) String() string {
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n", c.width, c.height, c.width, c.height) +
+	width := c.width + 2*margin
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="%d 0 %d %d" width="%d" height="%d" role="img">`+"\n", -margin, width, c.height, width, c.height) +
 		style + c.elements.String() + "</svg>\n"
 }
 
