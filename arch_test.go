@@ -51,7 +51,7 @@ var allowed = map[string]string{
 	"replica/replicatest": "chain replica replica/stream",
 	"replica/snapshot":    "chain",
 	"replica/stream":      "chain replica",
-	"node":                "apikey archive chain devchain ethapi evm evm/opstack flashblock flashblock/feed follow follow/origin follow/upstream head importer jsonrpc merkle ops pending watch",
+	"node":                "apikey archive chain devchain ethapi evm evm/opstack flashblock flashblock/feed follow follow/origin follow/upstream head importer jsonrpc merkle ops pending replica replica/embedded replica/snapshot replica/stream watch",
 	"cmd/glimpse":         "node",
 	"deploy/roundrobin":   "",
 	"bench/floor":         "bench/workload",

@@ -122,6 +122,26 @@ func (r *Reader) Receipts(n chain.Number) (receipts []byte, err error) {
 	return receipts, nil
 }
 
+// Transactions returns the hashes that Commit was given for block n, which are
+// none where it was not told. The errors are those of Receipts.
+func (r *Reader) Transactions(n chain.Number) (hashes []chain.Hash, err error) {
+	if err := r.has(n); err != nil {
+		return nil, err
+	}
+	err = r.read(func(c *cursor) error {
+		stored, err := c.receipts(n)
+		hashes = make([]chain.Hash, stored.len())
+		for i := range hashes {
+			hashes[i] = stored.hash(i)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read transactions of %d: %w", n, err)
+	}
+	return hashes, nil
+}
+
 // Transaction returns the block of a transaction and its place in it; ok is
 // false where no block of the canonical chain has it.
 func (r *Reader) Transaction(h chain.Hash) (n chain.Number, index int, ok bool, err error) {

@@ -31,6 +31,10 @@ type Block struct {
 
 	// Side is written together with the block.
 	Side []SideWrite
+
+	// Digest is what the digest after the block has to be, from somebody who has
+	// the block already; zero means that nobody has.
+	Digest Digest
 }
 
 // Init makes an empty store that of the chain id, with genesis as its block 0.
@@ -110,7 +114,7 @@ func (c *changes) setGenesisAccount(a *chain.AccountDiff) {
 
 // Commit adds the block that follows the head, all of it or nothing (P5), and
 // returns when it is durable. The error wraps ErrParent where b does not
-// follow.
+// follow, and ErrDigest where the store would have another digest than b says.
 func (db *DB) Commit(b Block) error { return db.commit(&b, pebble.Sync) }
 
 // CommitUnsynced is Commit without waiting for the disk, for sources that can
@@ -150,6 +154,9 @@ func (db *DB) commitLocked(b *Block, how *pebble.WriteOptions) error {
 	}
 	h.head = b.Ref
 	h.digests.head = c.setBlock(b, h.digests.head)
+	if b.Digest != (Digest{}) && b.Digest != h.digests.head {
+		return fmt.Errorf("%w: %s, want %s", ErrDigest, h.digests.head, b.Digest)
+	}
 	c.setHeads(h)
 	return db.apply(c, h, how)
 }
@@ -229,7 +236,7 @@ func knowsCodes(d *chain.Diff, stored func(chain.Hash) (bool, error)) error {
 			return err
 		}
 		if !known {
-			return fmt.Errorf("account %s: code %s is not known", d.Accounts[i].Address, h)
+			return fmt.Errorf("account %s: %w: %s", d.Accounts[i].Address, ErrNoCode, h)
 		}
 	}
 	return nil

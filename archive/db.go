@@ -41,6 +41,14 @@ var (
 
 	// ErrParent refuses a block that does not follow the head.
 	ErrParent = errors.New("block does not follow the head")
+
+	// ErrDigest refuses a block after which the store would have another digest
+	// than it must have.
+	ErrDigest = errors.New("the store would have another digest")
+
+	// ErrNoCode refuses an account whose bytecode neither comes with it nor is
+	// here.
+	ErrNoCode = errors.New("code is not known")
 )
 
 // A DB is an archive in one directory. It is safe for concurrent use; writing

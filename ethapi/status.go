@@ -30,6 +30,33 @@ type NodeStatus struct {
 
 	// Feed is nil where the node follows no feed of pre-confirmations.
 	Feed *FeedStatus
+
+	// Publish is nil where the node tells no replicas, Replica where it is none.
+	Publish *PublishStatus
+	Replica *ReplicaStatus
+}
+
+// PublishStatus is how a writer is doing that tells replicas.
+type PublishStatus struct {
+	Stream    string       `json:"stream"`
+	InCharge  bool         `json:"inCharge"`  // it publishes, and no other writer does
+	Published chain.Number `json:"published"` // the newest block in the stream
+	Messages  uint64       `json:"messages"`
+	Bytes     uint64       `json:"bytes"`
+	Error     string       `json:"error,omitempty"`
+}
+
+// ReplicaStatus is how a replica is doing. Times are in milliseconds.
+type ReplicaStatus struct {
+	Stream     string       `json:"stream"`
+	Connected  bool         `json:"connected"`
+	CaughtUp   bool         `json:"caughtUp"`   // readers see all that the stream has
+	Rebuilding bool         `json:"rebuilding"` // from a snapshot, while the store from before answers
+	Writer     chain.Number `json:"writer"`     // its newest block, as far as was heard
+	LagBlocks  uint64       `json:"lagBlocks"`
+	LagMs      int64        `json:"lagMs"`   // for how long it has been behind; 0 while it is not
+	HeardMs    *int64       `json:"heardMs"` // since the writer was last heard of; null before
+	Error      string       `json:"error,omitempty"`
 }
 
 // UpstreamStatus is how a node is doing that is followed.
@@ -62,6 +89,8 @@ type statusJSON struct {
 	Finalized *refJSON           `json:"finalized"`
 	Pending   *pendingStatusJSON `json:"pending"`
 	Feed      *feedStatusJSON    `json:"feed"`
+	Publish   *PublishStatus     `json:"publish,omitempty"`
+	Replica   *ReplicaStatus     `json:"replica,omitempty"`
 	Retention retentionJSON      `json:"retention"`
 	Snapshot  string             `json:"snapshot"`
 }
@@ -116,6 +145,8 @@ func status(s *session, dst []byte, args *arguments) ([]byte, error) {
 		Safe:      newRefJSON(s.Safe()),
 		Finalized: newRefJSON(s.Finalized()),
 		Feed:      newFeedStatusJSON(node.Feed),
+		Publish:   node.Publish,
+		Replica:   node.Replica,
 		Retention: retentionJSON{hexutil.Uint64(s.Oldest()), known(node.Retention)},
 		Snapshot:  string(s.Snapshot.Stamp()),
 	}

@@ -29,7 +29,8 @@ import (
 // DevConfig is what Dev needs. Log and Out are required.
 type DevConfig struct {
 	Service Service
-	Store   Store  // in memory where it has no datadir
+	Store   Store // in memory where it has no datadir
+	Publish Publish
 	Genesis string // file; empty means the built-in one
 
 	// PendingMaxAge is how long pre-confirmed state is good without another
@@ -56,12 +57,16 @@ func Dev(ctx context.Context, c DevConfig) error {
 	if err != nil {
 		return err
 	}
+	var remove func() error
+	if c.Store, remove, err = c.Publish.place(c.Store); err != nil {
+		return err
+	}
 	trieBytes := c.Store.bytes() / 4
 	db, err := c.Store.open(c.Log, trieBytes)
 	if err != nil {
-		return err
+		return errors.Join(err, remove())
 	}
-	return errors.Join(c.run(ctx, db, genesis, int(trieBytes)), db.Close())
+	return errors.Join(c.run(ctx, db, genesis, int(trieBytes)), db.Close(), remove())
 }
 
 func (c *DevConfig) genesis() (*evm.Genesis, error) {
@@ -113,8 +118,12 @@ func (c *DevConfig) build(db *archive.DB, tries *merkle.State, rules *evm.Rules)
 	if d.service, err = newService(&c.Service, db, &d.published, c.expectations(), c.Log); err != nil {
 		return nil, err
 	}
+	if err := d.service.publishTo(&c.Publish, c.Store.Datadir, db); err != nil {
+		return nil, err
+	}
 	options := pending.Options{MaxAge: c.maxPendingAge()}
 	if d.preconfirmations, err = newPreconfirmations(db, asItIs{}, executor{rules: rules, known: &d.promised}, options, d.service); err != nil {
+		d.service.close()
 		return nil, err
 	}
 	d.sequencer, err = devchain.New(devchain.Options{
@@ -132,6 +141,7 @@ func (c *DevConfig) build(db *archive.DB, tries *merkle.State, rules *evm.Rules)
 func (d *devNode) close() {
 	d.preconfirmations.close()
 	d.published.Close()
+	d.service.close()
 }
 
 // maxPendingAge is after how much silence the feed is dead: two blocks, unless
@@ -189,7 +199,7 @@ func (d *devNode) run(ctx context.Context) error {
 
 // status is what glimpse_status tells beside what is in the snapshot.
 func (d *devNode) status() ethapi.NodeStatus {
-	s := ethapi.NodeStatus{Source: "dev", Retention: "all"}
+	s := ethapi.NodeStatus{Source: "dev", Retention: "all", Publish: d.service.publishing.status()}
 	if d.config.FlashblockTime > 0 {
 		feed := d.service.health.Facts().Feed
 		s.Feed = &ethapi.FeedStatus{Connected: true, Last: feed.Last, MaxAge: d.config.maxPendingAge()}

@@ -72,6 +72,9 @@ func (d *devNode) banner(rpc endpoints, subscribers net.Addr) {
 			fmt.Fprintf(out, "%s\t%s://%s\n", e.name, e.scheme, e.listener.Addr())
 		}
 	}
+	if p := d.service.publishing; p != nil && p.server != nil {
+		fmt.Fprintf(out, "nats\t%s\n", p.server.ClientURL())
+	}
 	fmt.Fprintf(out, "flashblocks\tws://%s%s\n\n", subscribers, feed.Path)
 	_ = out.Flush() // a terminal that is gone is nobody's loss
 	if rpc.http != nil {

@@ -28,6 +28,7 @@ import (
 type FollowConfig struct {
 	Service Service
 	Store   Store
+	Publish Publish
 
 	Upstreams []string // URLs
 	Feeds     []string // WebSocket URLs
@@ -123,8 +124,15 @@ func (c *FollowConfig) run(ctx context.Context, db *archive.DB, pool *upstream.P
 		return err
 	}
 	n := &followNode{config: c, described: described, pool: pool}
+	if n.service, err = newService(&c.Service, db, &n.published, n.expectations(), c.Log); err != nil {
+		return err
+	}
+	if err := n.service.publishTo(&c.Publish, c.Store.Datadir, db); err != nil {
+		return err
+	}
+	defer n.service.close()
 	source := stateSource{pool, c.VerifyProofs}
-	n.origin = origin.New(first, source, db, origin.Options{})
+	n.origin = origin.New(first, source, tellingKeeper{db, n.service.publishing}, origin.Options{})
 	defer n.origin.Close()
 	n.past = origin.NewPast(source, func() (chain.Ref, bool) { return finalized(db) }, origin.Options{})
 	defer n.past.Close()
@@ -187,9 +195,6 @@ func finalized(db *archive.DB) (ref chain.Ref, ok bool) {
 
 func (n *followNode) build(db *archive.DB, first chain.Ref) (err error) {
 	c, how := n.config, through{n.origin}
-	if n.service, err = newService(&c.Service, db, &n.published, n.expectations(), c.Log); err != nil {
-		return err
-	}
 	n.ahead = newAhead(db, n.origin, c.Log)
 	producer, executor := n.engine(newAncestors(db, n.pool, first))
 	n.preconfirmations, err = newPreconfirmations(db, how, executor, pending.Options{MaxAge: n.maxPendingAge()}, n.service)
@@ -315,7 +320,9 @@ func (n *followNode) Announce(b *follow.Block, removed int) error {
 
 // status is what glimpse_status tells beside what is in the snapshot.
 func (n *followNode) status() ethapi.NodeStatus {
-	s := ethapi.NodeStatus{Source: "follow", Engine: string(n.described.engine), Retention: "all since the first block"}
+	s := ethapi.NodeStatus{
+		Source: "follow", Engine: string(n.described.engine), Retention: "all since the first block", Publish: n.service.publishing.status(),
+	}
 	for _, u := range n.pool.Status() {
 		text := ""
 		if u.Error != nil && !u.Healthy {

@@ -108,6 +108,19 @@ func (s *service) load() ops.Load {
 	}
 }
 
+// replication tells of replicas, or of being one.
+func (s *service) replication() (r ops.Replication) {
+	if s.publishing != nil {
+		n := s.publishing.numbers()
+		r.Publishing = &n
+	}
+	if s.tailing != nil {
+		n := s.tailing()
+		r.Tailing = &n
+	}
+	return r
+}
+
 func storeSizes(db *archive.DB) (ops.StoreSizes, error) {
 	n, err := db.Sizes()
 	return ops.StoreSizes{

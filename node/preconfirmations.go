@@ -18,6 +18,7 @@ import (
 	"glimpse/head"
 	"glimpse/ops"
 	"glimpse/pending"
+	"glimpse/replica"
 )
 
 // preconfirmations keeps what is published in step with the feed and the sealed
@@ -34,13 +35,19 @@ type preconfirmations struct {
 	// published may be another; a second one would say the same.
 	renewed chan struct{}
 
+	publishing *publishing // nil without replicas
+
 	mu      sync.Mutex
 	tracker *pending.Tracker // guarded by mu
 	latest  *archive.Reader  // guarded by mu: the store at the block that the tracker was told last
+	why     replica.Reason   // guarded by mu: of what was withdrawn and not published yet
 }
 
 func newPreconfirmations(db *archive.DB, how reading, executor pending.Executor, o pending.Options, s *service) (*preconfirmations, error) {
-	p := &preconfirmations{db: db, reading: how, published: s.published, metrics: s.metrics, log: s.log, renewed: make(chan struct{}, 1)}
+	p := &preconfirmations{
+		db: db, reading: how, published: s.published, metrics: s.metrics, log: s.log, publishing: s.publishing,
+		renewed: make(chan struct{}, 1),
+	}
 	sealed, err := p.sealed()
 	if err != nil {
 		return nil, err
@@ -158,6 +165,8 @@ func (p *preconfirmations) publish() error {
 		return fmt.Errorf("publish: %w", err)
 	}
 	goodUntil, _ := p.tracker.Deadline() // of nothing, where there is none
+	p.publishing.show(r, p.tracker.Overlay(), goodUntil, p.why)
+	p.why = replica.NotWithdrawn
 	p.published.Publish(p.reading.state(r), p.tracker.Overlay(), goodUntil)
 	select {
 	case p.renewed <- struct{}{}:
@@ -222,10 +231,19 @@ func (p *preconfirmations) close() {
 	p.latest.Release()
 }
 
+// withdrawals are why something is not pre-confirmed any more, as replicas are told.
+var withdrawals = map[pending.Kind]replica.Reason{
+	pending.Discarded: replica.Revoked, pending.Expired: replica.Expired, pending.Replaced: replica.Replaced,
+	pending.Mismatched: replica.Dropped, pending.Invalid: replica.Dropped, pending.Unread: replica.Dropped,
+}
+
 // report counts what happened, and logs what an operator should know of.
 func (p *preconfirmations) report(events []pending.Event) {
 	for _, e := range events {
 		p.metrics.Flashblock(e.Kind)
+		if why, ok := withdrawals[e.Kind]; ok {
+			p.why = why
+		}
 		switch e.Kind {
 		case pending.Mismatched, pending.Invalid, pending.Unread:
 			p.log.Warn("pre-confirmed state dropped", "why", e.Kind, "flashblock", e.Position, "err", e.Err)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"glimpse/archive"
@@ -30,13 +31,22 @@ type service struct {
 	metrics   *ops.Metrics
 	keys      *keyring // nil where everybody is answered
 	watcher   *ethapi.Watcher
-	server    *jsonrpc.Server // made in run
-	api       *ethapi.API     // made in run
+	stored    atomic.Pointer[archive.DB] // the store that requests are answered from
+
+	// publishing tells replicas, and tailing is what a replica is told; nil where
+	// there are none, and where this is none.
+	publishing *publishing
+	tailing    func() ops.Tailing
+
+	server *jsonrpc.Server // made in run
+	api    *ethapi.API     // made in run
 }
 
 // expectations are the longest silences of a healthy node; zero is any.
 type expectations struct {
 	blocks, feed time.Duration
+
+	replica func() ops.ReplicaFacts // nil where the node is none
 }
 
 // newService returns the service of a node that answers from published.
@@ -46,10 +56,11 @@ func newService(c *Service, db *archive.DB, published *head.Publisher, expect ex
 	}
 	s := &service{config: c, log: log, published: published}
 	s.watcher = watch.New(func() ethapi.WatchedSnapshot { return published.Acquire() }, watch.Options{})
-	s.health = ops.NewHealth(ops.HealthOptions{BlockLimit: expect.blocks, FeedLimit: expect.feed, Heads: s.heads})
+	s.stored.Store(db)
+	s.health = ops.NewHealth(ops.HealthOptions{BlockLimit: expect.blocks, FeedLimit: expect.feed, Heads: s.heads, Replica: expect.replica})
 	s.metrics = ops.NewMetrics(ops.MetricsOptions{
-		Version: Version, Health: s.health, Load: s.load,
-		Store: func() (ops.StoreSizes, error) { return storeSizes(db) },
+		Version: Version, Health: s.health, Load: s.load, Replication: s.replication,
+		Store: func() (ops.StoreSizes, error) { return storeSizes(s.stored.Load()) },
 	})
 	if c.Keys != "" {
 		var err error
@@ -59,6 +70,18 @@ func newService(c *Service, db *archive.DB, published *head.Publisher, expect ex
 	}
 	return s, nil
 }
+
+// publishTo makes the service one that tells replicas, where c says so. Dir is
+// where the store is.
+func (s *service) publishTo(c *Publish, dir string, db *archive.DB) (err error) {
+	if c.To != "" {
+		s.publishing, err = openPublishing(c, dir, db, s.log)
+	}
+	return err
+}
+
+// close ends what newService and publishTo began, when run has returned.
+func (s *service) close() { s.publishing.close() }
 
 // endpoints are where a service listens; nil is nowhere.
 type endpoints struct{ http, websocket, ops net.Listener }
@@ -110,6 +133,9 @@ func (s *service) run(ctx context.Context, e endpoints, c ethapi.Config, parts .
 	ctx, cancel := s.drain(ctx)
 	defer cancel()
 	parts = append(parts, s.watch, s.reload)
+	if s.publishing != nil {
+		parts = append(parts, s.publishing.run)
+	}
 	if e.websocket != nil {
 		s.log.Info("websocket listening", "addr", e.websocket.Addr().String())
 		parts = append(parts, func(ctx context.Context) error { return s.cutOff(s.server.ServeWebSocket(ctx, e.websocket)) })

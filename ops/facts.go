@@ -40,6 +40,8 @@ type Facts struct {
 	Applied time.Time
 
 	StoreFailure StoreFailure
+
+	Replica *ReplicaFacts // nil where the node is no replica
 }
 
 // Arrivals is how something that should keep arriving has done so.

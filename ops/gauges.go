@@ -50,6 +50,8 @@ type gauges struct {
 	health *Health
 	load   func() Load
 	store  func() (StoreSizes, error)
+
+	replication func() Replication
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -90,6 +92,9 @@ func (g gauges) Describe(to chan<- *prometheus.Desc) {
 	} {
 		to <- d
 	}
+	for _, d := range replicationDescs() {
+		to <- d
+	}
 }
 
 // Collect implements prometheus.Collector. Each source is asked once, so that
@@ -103,6 +108,9 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 		if s, err := g.store(); err == nil {
 			collectStore(sink(to), s)
 		}
+	}
+	if g.replication != nil {
+		collectReplication(sink(to), g.replication(), time.Now())
 	}
 }
 
@@ -142,11 +150,7 @@ func collectStore(to sink, s StoreSizes) {
 }
 
 func collectHealth(to sink, f Facts, now time.Time) {
-	isReady := 0.0
-	if Judge(f, Query{}, now).Ready() {
-		isReady = 1
-	}
-	to.put(ready, isReady)
+	to.is(ready, Judge(f, Query{}, now).Ready())
 	to.put(headAge, f.Blocks.silence(f.Started, now).Seconds())
 	if f.Blocks.Limit > 0 {
 		to.put(headAgeLimit, f.Blocks.Limit.Seconds())

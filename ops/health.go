@@ -20,6 +20,10 @@ type HealthOptions struct {
 	// that fails now and then does not go unnoticed.
 	StoreErrorFor time.Duration
 
+	// Replica is asked how a replica is doing, in the manner of Heads; nil is a
+	// node that is none.
+	Replica func() ReplicaFacts
+
 	// Heads returns what there is to answer from; ok is false while there is
 	// nothing. It must be safe for concurrent use, and must not panic. Nil is a
 	// node that never has anything.
@@ -71,6 +75,10 @@ func (h *Health) Facts() Facts {
 	}
 	if s := h.storeFailed.Load(); s != nil {
 		f.StoreFailure = *s
+	}
+	if h.options.Replica != nil {
+		replica := h.options.Replica()
+		f.Replica = &replica
 	}
 	return f
 }

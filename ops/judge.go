@@ -17,6 +17,9 @@ const (
 	NoBlocks      Reason = "no-blocks"       // no sealed block for too long
 	FeedSilent    Reason = "feed-silent"     // no flashblock for too long
 	StoreError    Reason = "store-error"     // a read of the store failed a moment ago
+	Rebuilding    Reason = "rebuilding"      // a replica's store is built anew from a snapshot
+	CatchingUp    Reason = "catching-up"     // a replica is behind the writer
+	Disconnected  Reason = "disconnected"    // a replica has heard nothing of its stream for too long
 	NoPending     Reason = "no-pending"      // pending was asked about, and answers as latest
 	LatestTooOld  Reason = "latest-too-old"  // latest is older than was asked for
 	PendingTooOld Reason = "pending-too-old" // pending is older than was asked for
@@ -24,7 +27,7 @@ const (
 
 // Reasons returns all of them, in the order in which a Verdict has them.
 func Reasons() []Reason {
-	return []Reason{Draining, Starting, NoBlocks, FeedSilent, StoreError, NoPending, LatestTooOld, PendingTooOld}
+	return []Reason{Draining, Starting, NoBlocks, FeedSilent, StoreError, Rebuilding, CatchingUp, Disconnected, NoPending, LatestTooOld, PendingTooOld}
 }
 
 // A Query is what somebody needs the node to be ready for.
@@ -65,6 +68,9 @@ func Judge(f Facts, q Query, now time.Time) Verdict {
 	v.late(NoBlocks, "since the last sealed block", f.Blocks.silence(f.Started, now), f.Blocks.Limit)
 	v.late(FeedSilent, "since the last flashblock", f.Feed.silence(f.Started, now), f.Feed.Limit)
 	v.store(f.StoreFailure, now)
+	if f.Replica != nil {
+		v.replica(f.Replica, f.Started, now)
+	}
 	if f.Heads == nil {
 		return v
 	}
@@ -95,6 +101,22 @@ func (v *Verdict) store(s StoreFailure, now time.Time) {
 		detail := fmt.Sprintf("a read of the store failed %s ago: %s", readable(age), s.Text)
 		*v = append(*v, Finding{Reason: StoreError, Detail: detail, Age: age, Limit: s.Clears})
 	}
+}
+
+// replica finds what keeps a replica from answering as its writer does. That it is
+// not at the end of the stream is one thing from the first moment on, until it has
+// been there; later it may be behind for a while.
+func (v *Verdict) replica(r *ReplicaFacts, started, now time.Time) {
+	if r.Rebuilding {
+		*v = append(*v, Finding{Reason: Rebuilding, Detail: "the store is built anew from a snapshot"})
+	}
+	if !r.CaughtUp {
+		detail := fmt.Sprintf("%d blocks behind what was heard of the writer, and not at the end of the stream", r.Blocks)
+		*v = append(*v, Finding{Reason: CatchingUp, Detail: detail})
+	} else {
+		v.late(CatchingUp, "behind the writer", r.Behind, r.Limit)
+	}
+	v.late(Disconnected, "since a server said something about the stream", Arrivals{Last: r.Answered}.silence(started, now), r.Limit)
 }
 
 // latestAge returns how long ago the latest block arrived. Where it was here

@@ -21,11 +21,12 @@ type MetricsOptions struct {
 	// required.
 	Health *Health
 
-	// Load and Store are asked when somebody scrapes. They must be safe for
+	// Load, Store and Replication are asked when somebody scrapes. They must be safe for
 	// concurrent use, and must not panic. Where one is nil, or Store returns an
 	// error, its metrics are absent.
-	Load  func() Load
-	Store func() (StoreSizes, error)
+	Load        func() Load
+	Store       func() (StoreSizes, error)
+	Replication func() Replication
 }
 
 // Metrics is everything that is counted about one node. Each has a registry of
@@ -62,7 +63,7 @@ func NewMetrics(o MetricsOptions) *Metrics {
 	}
 	m.registry.MustRegister(
 		m.calls, m.blocks, m.reorgs, m.reorgDepth, m.flashblocks, m.revoked, m.storeReadErrors,
-		gauges{health: o.Health, load: o.Load, store: o.Store},
+		gauges{health: o.Health, load: o.Load, store: o.Store, replication: o.Replication},
 		buildInfo(o.Version),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

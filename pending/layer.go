@@ -13,10 +13,23 @@ import (
 // A layer is what one flashblock, or several that were folded, changed. It is
 // searched as it is: a Diff is sorted, so a layer costs nothing to make.
 type layer struct {
-	diff *chain.Diff
+	diff  *chain.Diff
+	first int // index in the layer's block of its first transaction
 
 	// txs says which transaction of the layer's block has which hash.
 	txs map[chain.Hash]int
+}
+
+// newLayer returns the layer with the transactions of a block from one to another.
+func newLayer(diff *chain.Diff, hashes []chain.Hash, from, to int) *layer {
+	l := &layer{diff: diff, first: from}
+	if to > from {
+		l.txs = make(map[chain.Hash]int, to-from)
+		for i := from; i < to; i++ {
+			l.txs[hashes[i]] = i
+		}
+	}
+	return l
 }
 
 // size is what folding the layer costs, roughly.
@@ -92,7 +105,7 @@ func fold(layers []*layer) *layer {
 	txs := make(map[chain.Hash]int, len(older.txs)+len(newer.txs))
 	maps.Copy(txs, older.txs)
 	maps.Copy(txs, newer.txs)
-	return &layer{diff: foldDiffs(older.diff, newer.diff), txs: txs}
+	return &layer{diff: foldDiffs(older.diff, newer.diff), first: older.first, txs: txs}
 }
 
 func foldDiffs(older, newer *chain.Diff) *chain.Diff {

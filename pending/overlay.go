@@ -150,14 +150,7 @@ func (o *Overlay) extend(block *chain.Preconfirmed, diff *chain.Diff, from int) 
 // The list of layers is copied: it is short, and another Overlay may stand on a
 // part of it.
 func (o *Overlay) add(diff *chain.Diff, block *chain.Preconfirmed, from int) *Overlay {
-	l := &layer{diff: diff}
-	if added := block.Hashes[from:]; len(added) > 0 {
-		l.txs = make(map[chain.Hash]int, len(added))
-		for i, hash := range added {
-			l.txs[hash] = from + i
-		}
-	}
-	o.layers = append(slices.Clone(o.layers), l)
+	o.layers = append(slices.Clone(o.layers), newLayer(diff, block.Hashes, from, len(block.Hashes)))
 	o.blocks[len(o.blocks)-1].layers++
 	o.fold()
 	return o

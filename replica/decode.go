@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/rlp"
 
 	"glimpse/chain"
 )
@@ -53,7 +52,7 @@ type reader struct {
 // The least that one element of each kind takes, to refuse a false count before
 // looping over it.
 const (
-	minPart        = 1 + 1 + 1 + 1 + 1 + 1
+	minPart        = 1 + 1 + 1 + 1 + 1 + 1 + 1
 	minTransaction = 32 + minReceipt
 	minReceipt     = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 20 + 1
 	minLog         = 20 + 1 + 1
@@ -149,20 +148,6 @@ func (r *reader) part() (p Part) {
 		}
 	}
 	return p
-}
-
-func (r *reader) header() *types.Header {
-	h := new(types.Header)
-	raw := r.take(r.count(1))
-	if r.err != nil {
-		return h
-	}
-	if err := rlp.DecodeBytes(raw, h); err != nil {
-		r.fail("header: %v", err)
-	} else if h.Number == nil || !h.Number.IsUint64() || h.Difficulty == nil {
-		r.fail("header without a number")
-	}
-	return h
 }
 
 func (r *reader) transaction(hash chain.Hash) *types.Transaction {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/rlp"
 
 	"glimpse/chain"
 )
@@ -23,14 +22,16 @@ import (
 //	tags:     ref marks
 //	facts:    ref diff
 //	pending:  ref base good-for why(1) #parts part…
-//	part:     header index first with-transactions(1) #transactions transaction… #layers layer…
+//	part:     holes(1) header index first with-transactions(1) #transactions transaction… #layers layer…
 //	transaction: hash(32) [bytes] receipt
 //	layer:    first diff
 //	ref:      number hash(32)
 //	marks:    flags(1) [safe ref] [finalized ref]
 //
 // Numbers and counts are minimal uvarints; header, body, receipts, diff and bytes
-// are preceded by their length; good-for is in milliseconds. Every Event has
+// are preceded by their length; good-for is in milliseconds. Holes are the fields of
+// a header that are not known although later ones are, the base fee as the lowest
+// bit; they are zero in the header. Every Event has
 // exactly one encoding, and DecodeEvent accepts nothing else.
 const eventVersion = 1
 
@@ -113,15 +114,14 @@ func appendPending(dst []byte, p *Pending) ([]byte, error) {
 }
 
 func appendPart(dst []byte, p *Part) ([]byte, error) {
-	header, err := rlp.EncodeToBytes(p.Header)
+	dst, err := appendHeader(dst, p.Header)
 	if err != nil {
-		return nil, fmt.Errorf("header: %w", err)
+		return nil, err
 	}
 	whole := p.Transactions != nil || len(p.Hashes) == 0
 	if len(p.Receipts) != len(p.Hashes) || whole && len(p.Transactions) != len(p.Hashes) {
 		return nil, fmt.Errorf("%d transactions and %d receipts for %d hashes", len(p.Transactions), len(p.Receipts), len(p.Hashes))
 	}
-	dst = appendBytes(dst, header)
 	dst = binary.AppendUvarint(dst, p.Index)
 	dst = binary.AppendUvarint(dst, uint64(p.First))
 	dst = append(dst, flag(whole))

@@ -22,7 +22,7 @@ func (p *program) devCommand() *cli.Command {
 }
 
 func devFlags() []cli.Flag {
-	return slices.Concat(commonFlags(), serviceFlags(), publisherFlags(), []cli.Flag{
+	return slices.Concat(commonFlags(), serviceFlags(), publisherFlags(), publishFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "datadir", Usage: "directory of the archive; without it the chain is in memory"},
 		cacheFlag(),
 		&cli.StringFlag{Name: "genesis", Usage: "geth-format genesis `FILE` in place of the built-in one"},
@@ -39,7 +39,7 @@ func (p *program) dev(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	config := node.DevConfig{
-		Service: service(c), Store: store(c), Genesis: c.String("genesis"), PendingMaxAge: c.Duration("pending.max-age"),
+		Service: service(c), Store: store(c), Publish: publish(c), Genesis: c.String("genesis"), PendingMaxAge: c.Duration("pending.max-age"),
 		BlockTime: c.Duration("dev.block-time"), FlashblockTime: c.Duration("dev.flashblock-time"),
 		SafeLag: c.Uint64("dev.safe-lag"), FinalizedLag: c.Uint64("dev.finalized-lag"),
 		FeedAddr: c.String("dev.feed-addr"), FeedPort: c.Int("dev.feed-port"), FeedCompression: c.String("dev.feed-compression"),

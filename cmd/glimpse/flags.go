@@ -34,7 +34,7 @@ func cacheFlag() cli.Flag {
 // everyFlag returns the flags of all commands, each name once.
 func everyFlag() (all []cli.Flag) {
 	seen := make(map[string]bool)
-	for _, f := range slices.Concat(devFlags(), serveFlags(), followFlags(), replayFlags(), importFlags(), storeFlags()) {
+	for _, f := range slices.Concat(devFlags(), serveFlags(), followFlags(), replicaFlags(), replayFlags(), importFlags(), storeFlags()) {
 		if !seen[name(f)] {
 			seen[name(f)] = true
 			all = append(all, f)

@@ -23,7 +23,7 @@ func (p *program) followCommand() *cli.Command {
 }
 
 func followFlags() []cli.Flag {
-	return slices.Concat(storeFlags(), serviceFlags(), []cli.Flag{
+	return slices.Concat(storeFlags(), serviceFlags(), publishFlags(), []cli.Flag{
 		&cli.StringSliceFlag{Name: "upstream", Usage: "`URL` of a node of the chain, http or ws; several are tried in turn"},
 		&cli.StringSliceFlag{Name: "feed", Usage: "WebSocket `URL` of a feed of flashblocks; several are followed at once"},
 		&cli.StringFlag{Name: "chain", Usage: "auto, the name of a chain that is built in, or a `FILE` that describes it", Value: "auto"},
@@ -39,7 +39,7 @@ func (p *program) follow(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	config := node.FollowConfig{
-		Service: service(c), Store: store(c),
+		Service: service(c), Store: store(c), Publish: publish(c),
 		Upstreams: nonEmpty(c.StringSlice("upstream")), Feeds: nonEmpty(c.StringSlice("feed")),
 		Chain: c.String("chain"), Engine: c.String("engine"),
 		VerifyProofs: c.Bool("verify-proofs"), Forward: c.Bool("forward"), PendingMaxAge: c.Duration("pending.max-age"),

@@ -70,6 +70,7 @@ func (p *program) command() *cli.Command {
 			p.exportCommand(),
 			p.serveCommand(),
 			p.followCommand(),
+			p.replicaCommand(),
 			p.recordCommand(),
 			p.replayCommand(),
 			p.verifyCommand(),

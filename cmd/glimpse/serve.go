@@ -20,12 +20,12 @@ func (p *program) serveCommand() *cli.Command {
 	}
 }
 
-func serveFlags() []cli.Flag { return slices.Concat(storeFlags(), serviceFlags()) }
+func serveFlags() []cli.Flag { return slices.Concat(storeFlags(), serviceFlags(), publishFlags()) }
 
 func (p *program) serve(ctx context.Context, c *cli.Command) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	config := node.ServeConfig{Service: service(c), Store: store(c), Log: p.log(c)}
+	config := node.ServeConfig{Service: service(c), Store: store(c), Publish: publish(c), Log: p.log(c)}
 	return runService(ctx, &config.Service, func(ctx context.Context) error { return node.Serve(ctx, config) })
 }

@@ -20,7 +20,8 @@
 // whole one, which comes at least every second.
 //
 // A writer that is alive answers on NAME.writer, where one that starts asks, so
-// that two of them are noticed before they fight for the stream.
+// that two of them are noticed before they fight for the stream. On NAME.wanted
+// replicas ask it for a snapshot.
 //
 // NATS is a transport and never the truth: what arrives is judged by
 // replica.Applier.

@@ -134,5 +134,6 @@ func (t *Tail) stillThere(ctx context.Context, stream jetstream.Stream) error {
 	case !info.Created.Equal(t.created) || info.State.LastSeq < t.sequence || info.State.FirstSeq > t.sequence+1:
 		return fmt.Errorf("stream %s was deleted, or has lost messages", t.settings.Name)
 	}
+	t.count(func(s *TailStats) { s.Answered = time.Now() })
 	return nil
 }

@@ -91,6 +91,7 @@ func (s Settings) Validate() error {
 func (s *Settings) blocks() string  { return s.Name + ".blocks" }
 func (s *Settings) pending() string { return s.Name + ".pending" }
 func (s *Settings) writer() string  { return s.Name + ".writer" }
+func (s *Settings) wanted() string  { return s.Name + ".wanted" }
 
 // duplicates is how long a server remembers message ids. What is retried later is
 // told by the place in the stream.

@@ -63,6 +63,7 @@ type TailStats struct {
 	Place     chain.Ref // the block that the events lead to; the store's head while that is not known
 	Writer    chain.Ref // the writer's newest block, as far as was heard
 	Heard     time.Time // when the writer was last heard of; zero before
+	Answered  time.Time // when a server last said something about the stream; zero before
 
 	// Blocks is how many blocks Place is behind Writer, and Behind for how long it
 	// has been behind; both are zero while it is not. Delay is how long after the
@@ -189,7 +190,7 @@ func (t *Tail) session(ctx context.Context, pending <-chan *nats.Msg) error {
 		return fmt.Errorf("read stream %s: %w", t.settings.Name, err)
 	}
 	defer reading.Stop()
-	t.count(func(s *TailStats) { s.Connected, s.LastError = true, nil })
+	t.count(func(s *TailStats) { s.Connected, s.LastError, s.Answered = true, nil, time.Now() })
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for {
@@ -267,7 +268,7 @@ func (t *Tail) apply(e *replica.Event, meta *jetstream.MsgMetadata) error {
 		s.Outcomes[d.Outcome]++
 		s.Sequence = t.sequence
 		s.Delay = time.Since(meta.Timestamp)
-		s.Heard = time.Now()
+		s.Heard, s.Answered = time.Now(), time.Now()
 		if at := e.At(); at.Number > s.Writer.Number {
 			s.Writer = at
 		}
