@@ -27,6 +27,10 @@ type Report struct {
 	// Root is the state root that the whole state of the head was shown to have,
 	// zero where the store has no tries to show it with.
 	Root chain.Hash
+
+	// Content is over all that the store says about its chain, without what this
+	// node keeps beside it: it is the same for a writer and its replicas.
+	Content archive.Digest
 }
 
 // Verify checks a whole store: that it agrees with itself and, where it has
@@ -49,6 +53,9 @@ func verify(ctx context.Context, c VerifyConfig, db *archive.DB) (report Report,
 		return Report{}, err
 	}
 	defer r.Release()
+	if report.Content, err = r.ContentDigest(ctx); err != nil {
+		return Report{}, err
+	}
 	tries, err := merkle.Open(trieNodes{db}, 0)
 	if err != nil {
 		return Report{}, err

@@ -86,6 +86,7 @@ type server struct {
 	addr string // host:port of its JSON-RPC
 	ws   string // host:port of the same over WebSocket
 	ops  string // host:port of its operations
+	nats string // URL of its NATS server; empty where it has none
 	cmd  *exec.Cmd
 	log  *bytes.Buffer
 	out  *lockedBuffer // what it prints to its standard output
@@ -95,7 +96,7 @@ type server struct {
 }
 
 // listening is what the log says, of JSON-RPC over HTTP last.
-var listening = regexp.MustCompile(`msg="(json-rpc|websocket|operations) listening" addr=(\S+)`)
+var listening = regexp.MustCompile(`msg="(json-rpc|websocket|operations|nats) listening" (?:addr|url)=(\S+)`)
 
 // environment is that of every glimpse under test: ports that nobody else has,
 // and no time lost at its end.
@@ -128,6 +129,8 @@ func serve(t *testing.T, args ...string) *server {
 				s.ws = m[2]
 			case m[1] == "operations":
 				s.ops = m[2]
+			case m[1] == "nats":
+				s.nats = m[2]
 			default:
 				s.addr = m[2]
 				close(ready)

@@ -94,7 +94,7 @@ func TestOperationsDocumentsEveryFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	flag := regexp.MustCompile(`(?m)^\s+(--[a-z.-]+)`)
-	for _, command := range []string{"", "dev", "import", "export", "genesis", "serve", "follow", "record", "replay", "verify", "config", "version"} {
+	for _, command := range []string{"", "dev", "import", "export", "genesis", "serve", "follow", "replica", "record", "replay", "verify", "config", "version"} {
 		args := []string{"--help"}
 		if command != "" {
 			args = []string{command, "--help"}

@@ -27,8 +27,8 @@ func (p *program) verifyCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(p.stdout, "head     %s\nstate    blocks %d to %d, root %s\nstored   %d slot versions, %d account versions, %d codes, %d trie nodes\ndigest   %x\n",
-				r.Head, r.Oldest, r.Head.Number, root(r), r.Slots, r.Accounts, r.Codes, r.Side, r.Digest)
+			_, err = fmt.Fprintf(p.stdout, "head     %s\nstate    blocks %d to %d, root %s\nstored   %d slot versions, %d account versions, %d codes, %d trie nodes\ndigest   %x\ncontent  %s\n",
+				r.Head, r.Oldest, r.Head.Number, root(r), r.Slots, r.Accounts, r.Codes, r.Side, r.Digest, r.Content)
 			return err
 		},
 	}

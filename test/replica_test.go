@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// startWriter starts an embedded chain that publishes to a NATS server of its own.
+func startWriter(t *testing.T, args ...string) *server {
+	t.Helper()
+	return startDev(t, append([]string{"--publish", "embedded", "--nats.port", "0"}, args...)...)
+}
+
+// startReplica starts a replica.
+func startReplica(t *testing.T, nats, dir string, args ...string) *server {
+	t.Helper()
+	return serve(t, append([]string{"replica", "--nats", nats, "--datadir", dir, "--http.port", "0"}, args...)...)
+}
+
+// stamp names the snapshot that a node answers from.
+func stamp(t testing.TB, url string) string {
+	t.Helper()
+	var status struct{ Snapshot string }
+	mustDecode(t, call(t, url, "glimpse_status"), &status)
+	return status.Snapshot
+}
+
+// sameStamp waits until nodes answer from the same snapshot, pending and all.
+func sameStamp(t *testing.T, writer string, replicas ...*server) {
+	t.Helper()
+	for i, r := range replicas {
+		eventually(t, fmt.Sprintf("replica %d to have what the writer has", i), func() bool { return stamp(t, r.url()) == stamp(t, writer) })
+	}
+}
+
+// A writer with its own NATS server and two replicas, of which one joins late: after
+// random load with reorganisations and broken promises, every slot and code at every
+// block is the same on all, what is pre-confirmed too, and so are the digests.
+func TestReplicas(t *testing.T) {
+	blocks := uint64(number(t, "GLIMPSE_REPLICA_BLOCKS", 25))
+	seed := rand.Uint64()
+	t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+		dir := t.TempDir()
+		w := startWriter(t, "--datadir", filepath.Join(dir, "writer"), "--dev.block-time", "200ms", "--dev.flashblock-time", "20ms", "--snapshot-every", "1s")
+		replicas := []*server{startReplica(t, w.nats, filepath.Join(dir, "0"), "--writer", w.url())}
+		l := newStorageLoad(t, seed, w.url())
+		for n := uint64(0); n < blocks; n = height(t, w.url()) {
+			for range 1 + l.random.IntN(4) {
+				l.step(t)
+			}
+			switch kind := l.random.IntN(12); {
+			case kind == 0 && n > 4:
+				call(t, w.url(), "dev_reorg", 1+l.random.IntN(3))
+			case kind == 1:
+				call(t, w.url(), "dev_dropFlashblocks", 1)
+			}
+			if n > blocks/2 && len(replicas) == 1 {
+				replicas = append(replicas, startReplica(t, w.nats, filepath.Join(dir, "1")))
+			}
+			pause(t, time.Duration(l.random.IntN(100))*time.Millisecond)
+		}
+		for _, r := range replicas {
+			r.ready(t, "")
+		}
+		t.Run("what is sent to a replica reaches the writer", func(t *testing.T) {
+			from := l.wallets[0]
+			cell := deployCell(t, replicas[0].url(), from)
+			for _, r := range replicas {
+				eventually(t, "the cell on pending", func() bool { return slotAt(t, r.url(), cell, "pending") == 42 })
+			}
+			if a := errorCode(t, replicas[1].url(), "eth_sendRawTransaction", "0x00"); a.Code != -32601 {
+				t.Errorf("a replica without a writer answers %+v, want -32601", a)
+			}
+		})
+		// While no block is sealed and no flashblock comes, all of pending is the same.
+		call(t, w.url(), "dev_pauseSealing")
+		sameStamp(t, w.url(), replicas...)
+		last := height(t, w.url())
+		for i, r := range replicas {
+			compareFollowed(t, r.url(), w.url(), 0, last)
+			comparePending(t, r.url(), w.url(), l.scatters)
+			t.Logf("replica %d: %s", i, call(t, r.url(), "glimpse_status"))
+		}
+		call(t, w.url(), "dev_resumeSealing")
+		digests := stopAndDigest(t, dir, w, replicas)
+		for i, d := range digests[1:] {
+			if d != digests[0] {
+				t.Errorf("replica %d has digest %s, the writer %s", i, d, digests[0])
+			}
+		}
+	})
+}
+
+// comparePending compares the first slots of contracts on pending.
+func comparePending(t *testing.T, replica, writer string, contracts []common.Address) {
+	t.Helper()
+	c := comparison{glimpse: replica, geth: writer}
+	for _, addr := range contracts {
+		calls := []rpcCall{{"2.0", 0, "eth_getCode", []any{addr, "pending"}}}
+		for slot := range 64 {
+			calls = append(calls, rpcCall{"2.0", slot + 1, "eth_getStorageAt", []any{addr, fmt.Sprintf("%#x", slot), "pending"}})
+		}
+		calls = append(calls, rpcCall{"2.0", 65, "eth_getBlockByNumber", []any{"pending", true}})
+		if err := c.batch(t, calls); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.compared.Load() == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+var headAndDigest = regexp.MustCompile(`(?m)^head +(\S+).*\n(?:.*\n)*content +([0-9a-f]{64})$`)
+
+// stopAndDigest stops the writer, and the replicas when they have all of it, and
+// returns the digests of all stores, the writer's first. Each is checked.
+func stopAndDigest(t *testing.T, dir string, w *server, replicas []*server) (digests []string) {
+	t.Helper()
+	call(t, w.url(), "dev_pauseSealing")
+	for _, r := range replicas {
+		eventually(t, "the last block", func() bool { return hashOf(t, r.url(), height(t, r.url())) == hashOf(t, w.url(), height(t, w.url())) })
+	}
+	for _, r := range replicas {
+		r.stopNow(t)
+	}
+	w.stopNow(t)
+	stores := []string{filepath.Join(dir, "writer")}
+	for i := range replicas {
+		found, err := filepath.Glob(filepath.Join(dir, fmt.Sprint(i), "store-*"))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("replica %d has stores %v, want one (%v)", i, found, err)
+		}
+		stores = append(stores, found[0])
+	}
+	for _, store := range stores {
+		m := headAndDigest.FindStringSubmatch(mustRun(t, "verify", "--datadir", store))
+		if m == nil {
+			t.Fatalf("verify of %s prints no digest", store)
+		}
+		digests = append(digests, m[1]+" "+m[2])
+	}
+	return digests
+}
+
+// Replicas start before there is a writer, and without a stream say so and wait; one
+// with the store of another chain is refused.
+func TestReplicaOfAnotherChain(t *testing.T) {
+	dir := t.TempDir()
+	w := startWriter(t, "--dev.block-time", "200ms", "--dev.flashblock-time", "20ms")
+	r := startReplica(t, w.nats, filepath.Join(dir, "r"))
+	r.ready(t, "")
+	r.stopNow(t)
+	other := startWriter(t, "--genesis", otherGenesis(t), "--dev.block-time", "200ms", "--dev.flashblock-time", "20ms")
+	out, code := run(t, "replica", "--nats", other.nats, "--datadir", filepath.Join(dir, "r"), "--http.port", "0")
+	if code == 0 || !regexp.MustCompile(`another chain's stream.*chain 4242`).MatchString(out) {
+		t.Errorf("exit code %d, want a refusal that names both chains:\n%s", code, out)
+	}
+}
+
+// otherGenesis is the built-in one with another chain id.
+func otherGenesis(t *testing.T) string {
+	t.Helper()
+	var g map[string]any
+	mustDecode(t, json.RawMessage(mustRun(t, "genesis")), &g)
+	g["config"].(map[string]any)["chainId"] = 4242
+	text, err := json.Marshal(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, "genesis.json", text)
+}
