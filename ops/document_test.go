@@ -29,6 +29,9 @@ func touched() *ops.Metrics {
 		}),
 		Load:  func() ops.Load { return ops.Load{} },
 		Store: func() (ops.StoreSizes, error) { return ops.StoreSizes{}, nil },
+		Replication: func() ops.Replication {
+			return ops.Replication{Publishing: &ops.Publishing{Snapshots: &ops.Snapshots{Last: time.Now()}}, Tailing: new(ops.Tailing)}
+		},
 	})
 	m.Method("m").Observe(ops.TagNone, 0, 0)
 	m.StoreReadFailed(errors.New("touched"))

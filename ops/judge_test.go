@@ -134,17 +134,68 @@ var judgements = []struct {
 		query: ops.Query{Pending: true, MaxAge: time.Second},
 		want:  []ops.Reason{ops.PendingTooOld},
 	}, {
+		name:   "a replica in step",
+		change: func(f *ops.Facts, now time.Time) { f.Replica = inStep(now) },
+	}, {
+		name: "a replica that has never been at the end of the stream",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.CaughtUp = false
+		},
+		want: []ops.Reason{ops.CatchingUp},
+	}, {
+		name: "a replica that is behind for as long as it may be",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.Behind, f.Replica.Blocks = f.Replica.Limit, 3
+		},
+	}, {
+		name: "a replica that is behind for longer",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.Behind, f.Replica.Blocks = f.Replica.Limit+1, 3
+		},
+		want: []ops.Reason{ops.CatchingUp},
+	}, {
+		name: "a replica that nobody answers",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.Answered = now.Add(-f.Replica.Limit - 1)
+		},
+		want: []ops.Reason{ops.Disconnected},
+	}, {
+		name: "a replica that nobody has answered since it started a moment ago",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.Answered, f.Started = time.Time{}, now.Add(-time.Second)
+		},
+	}, {
+		name: "a replica whose store is built anew",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.Rebuilding = true
+		},
+		want: []ops.Reason{ops.Rebuilding},
+	}, {
 		name: "everything at once",
 		change: func(f *ops.Facts, now time.Time) {
 			*f = ops.Facts{
 				Draining: true, Started: now.Add(-time.Hour), Heads: &ops.Heads{},
 				Blocks: ops.Arrivals{Limit: 1}, Feed: ops.Arrivals{Limit: 1},
 				StoreFailure: ops.StoreFailure{At: now, Clears: time.Second},
+				Replica:      &ops.ReplicaFacts{Rebuilding: true, Limit: time.Second},
 			}
 		},
 		query: ops.Query{Pending: true},
-		want:  []ops.Reason{ops.Draining, ops.NoBlocks, ops.FeedSilent, ops.StoreError, ops.NoPending},
+		want: []ops.Reason{
+			ops.Draining, ops.NoBlocks, ops.FeedSilent, ops.StoreError, ops.Rebuilding, ops.CatchingUp, ops.Disconnected, ops.NoPending,
+		},
 	},
+}
+
+// inStep is a replica against which there is nothing.
+func inStep(now time.Time) *ops.ReplicaFacts {
+	return &ops.ReplicaFacts{CaughtUp: true, Connected: true, Answered: now.Add(-time.Second), Limit: 5 * time.Second}
 }
 
 func TestJudge(t *testing.T) {

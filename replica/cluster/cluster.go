@@ -101,6 +101,8 @@ func configure(o Options) (*Cluster, error) {
 	return c, nil
 }
 
+// configuration is that of one server. Servers do not tell clients of each other,
+// because a test may have put something between.
 func (s *server) configuration(dir string, routes []string) string {
 	return fmt.Sprintf(`server_name: %s
 listen: "127.0.0.1:%d"
@@ -108,7 +110,7 @@ http: "127.0.0.1:%d"
 log_file: %q
 max_payload: 8MB
 jetstream { store_dir: %q, sync_interval: always }
-cluster { name: glimpse, listen: "127.0.0.1:%d", routes: [%s] }
+cluster { name: glimpse, listen: "127.0.0.1:%d", routes: [%s], no_advertise: true }
 `, s.name, s.ports.client, s.ports.monitor, filepath.Join(dir, s.name+".log"), filepath.Join(dir, s.name),
 		s.ports.cluster, strings.Join(routes, ", "))
 }

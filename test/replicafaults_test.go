@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"glimpse/replica/snapshot"
+)
+
+// TestReplicaFaults lets everything go wrong that can, while the replicas are read in
+// turn: no read goes back or is wrong, who says that it is ready is, and after each
+// fault all replicas have what the writer has.
+//
+// With GLIMPSE_REPLICA_FAULTS, as make e2e-replica sets it, the NATS servers are
+// processes and there are GLIMPSE_REPLICA_READS reads at least.
+func TestReplicaFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
+	seed := rand.Uint64()
+	t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+		w := newReplicaWorld(t)
+		random := rand.New(rand.NewPCG(seed, 3))
+		ctx, cancel := context.WithCancel(t.Context())
+		var busy sync.WaitGroup
+		r := &readings{sealed: make(map[uint64]string)}
+		var sent, asked, ready int
+		busy.Go(func() { sent = w.write(ctx, t) })
+		for range 4 {
+			busy.Go(func() { w.read(ctx, t, r) })
+		}
+		busy.Go(func() { asked, ready = w.watchReadiness(ctx, t) })
+		for _, fault := range []struct {
+			name string
+			do   func(*testing.T)
+		}{
+			{"nothing", func(*testing.T) {}},
+			{"the leader of the stream is killed", w.killLeader},
+			{"each server is killed and restarted", w.killEachServer},
+			{"a replica is killed while it applies", func(t *testing.T) { w.killReplica(t, random) }},
+			{"the writer is killed while it publishes", func(t *testing.T) { w.killWriter(t, random) }},
+			{"a replica is cut off for longer than the stream keeps", w.cutOff},
+			{"the stream is deleted", w.deleteStream},
+			{"a chunk of a snapshot is damaged", w.damageSnapshot},
+			{"another chain comes along", w.otherChain},
+		} {
+			t.Log(fault.name) // no subtest: what is started here goes on
+			fault.do(t)
+			w.converged(t)
+		}
+		least := number(t, "GLIMPSE_REPLICA_READS", 2000)
+		within(t, 3*time.Minute, "enough reads", func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.reads >= least
+		})
+		cancel()
+		busy.Wait()
+		w.confirm(t, r)
+		t.Logf("%d transactions; %d reads from snapshots of %d blocks, %d refused; asked %d times whether ready, %d times it was",
+			sent, r.reads, len(r.sealed), r.refused, asked, ready)
+	})
+}
+
+// confirm compares all that was read of sealed blocks with what the writer says.
+func (w *replicaWorld) confirm(t *testing.T, r *readings) {
+	t.Helper()
+	url := w.writer.Load().url()
+	for n, seen := range r.sealed {
+		want := fmt.Sprintf("%d from %s", slotAt(t, url, w.cell, fmt.Sprintf("%#x", n)), hashOf(t, url, n))
+		if seen != want {
+			t.Errorf("at block %d replicas said %s, the writer says %s", n, seen, want)
+		}
+	}
+	if len(r.sealed) < 20 {
+		t.Errorf("only %d blocks were read from", len(r.sealed))
+	}
+}
+
+func (w *replicaWorld) killLeader(t *testing.T) {
+	leader, err := w.cluster.StreamLeader(t.Context(), w.js, "glimpse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.kill(t, leader)
+	w.converged(t)
+	w.restart(t, leader)
+}
+
+func (w *replicaWorld) killEachServer(t *testing.T) {
+	for i := range w.cluster.Len() {
+		w.kill(t, i)
+		pause(t, 500*time.Millisecond)
+		w.restart(t, i)
+	}
+}
+
+func (w *replicaWorld) kill(t *testing.T, i int) {
+	t.Helper()
+	if err := w.cluster.Kill(i); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *replicaWorld) restart(t *testing.T, i int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := w.cluster.Restart(ctx, i); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cluster.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *replicaWorld) killReplica(t *testing.T, random *rand.Rand) {
+	for range 3 {
+		pause(t, time.Duration(random.IntN(300))*time.Millisecond)
+		w.replicas[0].Load().kill(t)
+		w.startReplica(t, 0)
+	}
+}
+
+func (w *replicaWorld) killWriter(t *testing.T, random *rand.Rand) {
+	for range 3 {
+		pause(t, time.Duration(random.IntN(600))*time.Millisecond)
+		w.writer.Load().kill(t)
+		w.startWriter(t)
+	}
+}
+
+// cutOff cuts the lines of the last replica until the stream has forgotten what it
+// needs.
+func (w *replicaWorld) cutOff(t *testing.T) {
+	last := w.replicas[len(w.replicas)-1].Load()
+	rebuilds := metric(t, last, "glimpse_replica_rebuilds_total")
+	began := time.Now()
+	for _, l := range w.lines {
+		l.cut.Store(true)
+	}
+	within(t, 3*worldMaxLag, "to be unready", func() bool { return last.readiness(t, "").status != http.StatusOK })
+	last.unready(t, "", "disconnected")
+	within(t, time.Minute, "the stream to forget", func() bool {
+		s, err := w.js.Stream(t.Context(), "glimpse")
+		return err == nil && s.CachedInfo().State.FirstTime.After(began.Add(time.Second))
+	})
+	if answer, err := rpc(t.Context(), last.url(), nil, "eth_getStorageAt", w.cell, "0x0", "latest"); err != nil {
+		t.Errorf("a replica that is cut off answers %v, %v", answer, err)
+	}
+	for _, l := range w.lines {
+		l.cut.Store(false)
+	}
+	w.converged(t)
+	if now := metric(t, last, "glimpse_replica_rebuilds_total"); now != rebuilds+1 {
+		t.Errorf("it was built anew %v times, want once", now-rebuilds)
+	}
+}
+
+func (w *replicaWorld) deleteStream(t *testing.T) {
+	if err := w.js.DeleteStream(t.Context(), "glimpse"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// damageSnapshot replaces the chunks of the newest snapshot, and lets a replica join.
+func (w *replicaWorld) damageSnapshot(t *testing.T) {
+	store, err := snapshot.OpenStore(t.Context(), w.js, "glimpse", snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks, err := snapshot.OpenBucket(t.Context(), w.js, "glimpse-chunks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := store.Names(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	for _, name := range names {
+		m, err := store.Manifest(t.Context(), name)
+		if err != nil {
+			continue // it was dropped meanwhile
+		}
+		for _, f := range m.Files {
+			if !strings.HasSuffix(f.Name, ".sst") {
+				continue
+			}
+			c := f.Chunks[0]
+			if err := chunks.Put(t.Context(), c.Sum.String(), make([]byte, c.Size)); err != nil {
+				t.Fatal(err)
+			}
+			damaged++
+		}
+	}
+	if damaged == 0 {
+		t.Fatal("nothing was damaged")
+	}
+	fresh := startReplica(t, w.cluster.URL(), filepath.Join(t.TempDir(), "fresh"), "--replica.max-lag", worldMaxLag.String())
+	within(t, time.Minute, "a new replica to be ready", func() bool { return fresh.readiness(t, "").status == http.StatusOK })
+	if a, b := slotAt(t, fresh.url(), w.cell, "0x5"), slotAt(t, w.writer.Load().url(), w.cell, "0x5"); a != b {
+		t.Errorf("the new replica says %d at block 5, the writer %d", a, b)
+	}
+	t.Logf("%d chunks were damaged, the writer sent %v again", damaged, metric(t, w.writer.Load(), "glimpse_snapshots_damaged_chunks_total"))
+}
+
+// otherChain starts a writer of another chain on the same stream, which is refused,
+// and on one of its own, which a replica of the first is refused by.
+func (w *replicaWorld) otherChain(t *testing.T) {
+	genesis := otherGenesis(t)
+	args := []string{"--genesis", genesis, "--publish", w.cluster.URL(), "--http.port", "0", "--dev.feed-port", "0"}
+	refusal := regexp.MustCompile(`another chain's stream.*chain 4242|another chain's stream.*chain 31337`)
+	if out, code := run(t, append([]string{"dev"}, args...)...); code == 0 || !refusal.MatchString(out) {
+		t.Errorf("a writer of another chain on this stream: exit code %d\n%s", code, out)
+	}
+	serve(t, append([]string{"dev", "--nats.stream", "other"}, args...)...)
+	w.replicas[1].Load().stopNow(t)
+	out, code := run(t, "replica", "--nats", w.cluster.URL(), "--nats.stream", "other", "--datadir", filepath.Join(w.dir, "1"), "--http.port", "0")
+	if code == 0 || !refusal.MatchString(out) {
+		t.Errorf("a replica on another chain's stream: exit code %d\n%s", code, out)
+	}
+	w.startReplica(t, 1)
+}
+
+// metric returns the value of a metric without labels.
+func metric(t *testing.T, s *server, name string) float64 {
+	t.Helper()
+	text, err := get(t.Context(), "http://"+s.ops+"/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("there is no metric %s", name)
+	}
+	var value float64
+	if _, err := fmt.Sscan(m[1], &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
