@@ -115,7 +115,7 @@ servers=$(join "${nats[@]}")
 
 writer_http=$port && next_port
 writer_ops=$port && next_port
-start writer "$glimpse" dev --datadir "$dir/writer" --publish "$servers" \
+start writer "$glimpse" dev --datadir "$dir/writer" --publish "$servers" --nats.copies 3 \
   --http.port "$writer_http" --ws.port 0 --ops.port "$writer_ops" --dev.feed-port 0 "${writer_flags[@]}"
 wait_for writer "http://127.0.0.1:$writer_ops/readyz"
 
@@ -123,7 +123,7 @@ declare -a replica_https=() replica_opses=()
 for ((i = 0; i < replicas; i++)); do
   replica_https[i]=$port && next_port
   replica_opses[i]=$port && next_port
-  start "replica$i" "$glimpse" replica --datadir "$dir/replica$i" --nats "$servers" \
+  start "replica$i" "$glimpse" replica --datadir "$dir/replica$i" --nats "$servers" --writer "http://127.0.0.1:$writer_http" \
     --http.port "${replica_https[i]}" --ws.port 0 --ops.port "${replica_opses[i]}" "${replica_flags[@]}"
   wait_for "replica$i" "http://127.0.0.1:${replica_opses[i]}/readyz"
 done

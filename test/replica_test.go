@@ -178,3 +178,34 @@ func otherGenesis(t *testing.T) string {
 	}
 	return writeFile(t, "genesis.json", text)
 }
+
+// A replica of a node that follows a chain: what the store does not know is read
+// through from the writer, and without one it is an error and never zero.
+func TestReplicaOfAFollower(t *testing.T) {
+	seed := rand.Uint64()
+	t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+		s := startDev(t, "--dev.block-time", "200ms", "--dev.flashblock-time", "20ms")
+		l := newStorageLoad(t, seed, s.url())
+		for range 5 { // what the follower does not see happen
+			l.step(t)
+		}
+		eventually(t, "a first block", func() bool { return height(t, s.url()) > 1 })
+		f := startFollow(t, "ws://"+s.ws, "--feed", "ws://"+s.feed(t)+"/ws", "--datadir", filepath.Join(t.TempDir(), "f"), "--publish", "embedded", "--nats.port", "0", "--forward")
+		first := height(t, f.url())
+		r := startReplica(t, f.nats, filepath.Join(t.TempDir(), "r"), "--writer", f.url())
+		alone := startReplica(t, f.nats, filepath.Join(t.TempDir(), "alone"))
+		for n := first; n < first+10; n = height(t, s.url()) {
+			for range 1 + l.random.IntN(4) {
+				l.step(t)
+			}
+			pause(t, time.Duration(l.random.IntN(100))*time.Millisecond)
+		}
+		last := height(t, s.url())
+		eventually(t, "the replica to catch up", func() bool { return height(t, r.url()) >= last && height(t, alone.url()) >= last })
+		r.ready(t, "")
+		compareFollowed(t, r.url(), s.url(), first, last)
+		if a := errorCode(t, alone.url(), "eth_getStorageAt", "0x00000000000000000000000000000000000000ee", "0x77", "latest"); a.Code != 4444 {
+			t.Errorf("a replica that does not know a slot answers %+v, want 4444", a)
+		}
+	})
+}
