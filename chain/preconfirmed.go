@@ -16,8 +16,10 @@ type Preconfirmed struct {
 	Index uint64
 
 	// Hashes are those of all transactions. Transactions has them whole, and is
-	// nil on chains with transactions that go-ethereum does not know.
+	// nil on chains with transactions that go-ethereum does not know. Receipts has
+	// one for each, whose block hash is zero, and is nil where nothing was
+	// executed.
 	Hashes       []Hash
 	Transactions []*types.Transaction
-	Receipts     []*types.Receipt // one for each transaction; their block hash is zero
+	Receipts     []*types.Receipt
 }

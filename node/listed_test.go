@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -15,6 +16,7 @@ import (
 	"glimpse/flashblock"
 	"glimpse/internal/memview"
 	"glimpse/pending"
+	"glimpse/replica"
 )
 
 // A parent is a sealed block for pending to stand on. While broken is set nothing
@@ -130,5 +132,49 @@ func TestListedBlocksAreNotPromised(t *testing.T) {
 	h.TxHash = flashblock.TransactionsRoot([][]byte{{0x7e, 0}})
 	if _, ok, err := tracker.Promised(h); ok || err != nil {
 		t.Errorf("it is promised (%v)", err)
+	}
+}
+
+// A replica answers of such a block as its writer does: it has the same of it, and no
+// more.
+func TestListedBlocksOnReplicas(t *testing.T) {
+	p := &parent{State: memview.New(), header: &types.Header{Number: uint256.NewInt(6).ToBig()}}
+	tracker := pending.NewTracker(listed{}, p, pending.Options{})
+	defer tracker.Close()
+	var before *replica.Overlay
+	for index := range uint64(3) {
+		tracker.Flashblock(listedPiece(p, index, slotList(int(index)+7, chain.Hash{})))
+		told := overlayForReplicas(p.Head(), tracker.Overlay())
+		if before != nil {
+			if parts, ok := told.PartsSince(before); !ok || len(parts) != 1 || len(parts[0].Layers) != 1 {
+				t.Errorf("flashblock %d is told as %+v, want what it added", index, parts)
+			}
+		}
+		before = told
+		event, err := replica.AppendEvent(nil, &replica.Event{Body: &replica.Pending{Parent: told.Parent, Blocks: told.Parts()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard, err := replica.DecodeEvent(event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := heard.Body.(*replica.Pending).Blocks[0]
+		shown, err := overlayOfReplica(&replica.Overlay{Parent: told.Parent, Blocks: []replica.OverlayBlock{{
+			Block:  &chain.Preconfirmed{Header: part.Header, Index: part.Index, Hashes: part.Hashes, Transactions: part.Transactions, Receipts: part.Receipts},
+			Layers: part.Layers,
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := shown.Preconfirmed()
+		want, _ := tracker.Overlay().Preconfirmed()
+		if got.Header.Hash() != want.Header.Hash() || got.Index != want.Index || !reflect.DeepEqual(got.Hashes, want.Hashes) ||
+			(got.Transactions == nil) != (want.Transactions == nil) || (got.Receipts == nil) != (want.Receipts == nil) {
+			t.Errorf("a replica has %+v, want %+v", got, want)
+		}
+		if value, ok := shown.Slot(listedAccount, chain.Slot{31: 1}); !ok || value[31] != byte(index)+7 {
+			t.Errorf("slot is %d, %v, want %d", value[31], ok, index+7)
+		}
 	}
 }

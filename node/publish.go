@@ -131,17 +131,13 @@ func (p *publishing) show(r *archive.Reader, o *pending.Overlay, goodUntil time.
 	p.publisher.Overlay(overlayForReplicas(r.Head(), o), goodUntil, why)
 }
 
-// overlayForReplicas is o as it is told. Of chains whose flashblocks are not executed
-// the receipts are not known, and a block without them would be half a block.
+// overlayForReplicas is o as it is told.
 func overlayForReplicas(latest chain.Ref, o *pending.Overlay) *replica.Overlay {
 	told := &replica.Overlay{Parent: latest}
 	if o == nil || o.Parent() != latest {
 		return told
 	}
 	for _, part := range o.Parts() {
-		if len(part.Block.Receipts) != len(part.Block.Hashes) {
-			break
-		}
 		b := replica.OverlayBlock{Block: part.Block, Layers: make([]replica.Layer, len(part.Layers))}
 		for i, l := range part.Layers {
 			b.Layers[i] = replica.Layer(l)

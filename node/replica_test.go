@@ -129,8 +129,8 @@ func TestReplicaStoreTellsContradictionsFromFailures(t *testing.T) {
 	}
 }
 
-// Receipts are not known of flashblocks that were not executed: such a block is not
-// told, nor what stands on it.
+// Replicas are told what this node's readers see on its newest block, also of
+// flashblocks that were not executed, whose receipts are not known.
 func TestOverlaysForReplicas(t *testing.T) {
 	latest := chain.Ref{Number: 7, Hash: chain.Hash{7}}
 	part := func(n int64, receipts int) pending.Part {
@@ -145,8 +145,8 @@ func TestOverlaysForReplicas(t *testing.T) {
 	}{
 		{"nothing", latest, nil, 0},
 		{"two blocks", latest, []pending.Part{part(8, 1), part(9, 1)}, 2},
-		{"one without receipts on top", latest, []pending.Part{part(8, 1), part(9, 0)}, 1},
-		{"one without receipts below", latest, []pending.Part{part(8, 0), part(9, 1)}, 0},
+		{"one without receipts on top", latest, []pending.Part{part(8, 1), part(9, 0)}, 2},
+		{"one without receipts below", latest, []pending.Part{part(8, 0), part(9, 1)}, 2},
 		{"on another block", chain.Ref{Number: 6}, []pending.Part{part(7, 1)}, 0},
 	}
 	for _, tt := range tests {

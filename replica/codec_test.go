@@ -117,18 +117,46 @@ func compareParts(t *testing.T, got, want []replica.Part) {
 	}
 }
 
-func TestTransactionsThatAreNotKnownAreLeftOut(t *testing.T) {
-	p := replica.Part{
-		Header: &types.Header{Number: big.NewInt(8), Difficulty: new(big.Int)},
-		Hashes: []chain.Hash{{1}}, Receipts: []*types.Receipt{{Status: 1, Logs: []*types.Log{}}},
-		Layers: []replica.Layer{{Diff: new(chain.Diff)}},
+// What is not known of a block arrives as not known, and not as nothing; more of the
+// block may be added to it.
+func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
+	txs := []*types.Transaction{types.NewTx(&types.LegacyTx{Nonce: 1}), types.NewTx(&types.LegacyTx{Nonce: 2})}
+	receipts := []*types.Receipt{{Status: 1, Logs: []*types.Log{}}, {Status: 1, Logs: []*types.Log{}}}
+	tests := []struct {
+		name               string
+		bodies, execution  bool
+		hashes             int
+		wantTxs, wantRcpts int
+	}{
+		{"all is known", true, true, 2, 2, 2},
+		{"transactions are of a type that is not", false, true, 2, 0, 2},
+		{"nothing was executed", true, false, 2, 2, 0},
+		{"hashes alone are", false, false, 2, 0, 0},
+		{"there are no transactions", false, false, 0, 0, 0},
 	}
-	got, err := replica.DecodeEvent(encode(t, event(&replica.Pending{Parent: ref(7, 7), Blocks: []replica.Part{p}})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b := got.Body.(*replica.Pending).Blocks[0]; b.Transactions != nil || len(b.Hashes) != 1 {
-		t.Errorf("got %d transactions and %d hashes, want none and 1", len(b.Transactions), len(b.Hashes))
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := &chain.Preconfirmed{Header: &types.Header{Number: big.NewInt(8), Difficulty: new(big.Int), ParentHash: chain.Hash{7}}}
+			for _, tx := range txs[:tt.hashes] {
+				b.Hashes = append(b.Hashes, tx.Hash())
+			}
+			if tt.bodies {
+				b.Transactions = txs
+			}
+			if tt.execution {
+				b.Receipts = receipts
+			}
+			o := &replica.Overlay{Parent: ref(7, 7), Blocks: []replica.OverlayBlock{{Block: b, Layers: []replica.Layer{{Diff: new(chain.Diff)}}}}}
+			got, err := replica.DecodeEvent(encode(t, event(&replica.Pending{Parent: o.Parent, Blocks: o.Parts()})))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := got.Body.(*replica.Pending).Blocks[0]
+			if len(p.Hashes) != tt.hashes || len(p.Transactions) != tt.wantTxs || len(p.Receipts) != tt.wantRcpts {
+				t.Errorf("got %d hashes, %d transactions and %d receipts, want %d, %d and %d",
+					len(p.Hashes), len(p.Transactions), len(p.Receipts), tt.hashes, tt.wantTxs, tt.wantRcpts)
+			}
+		})
 	}
 }
 
@@ -179,7 +207,7 @@ func TestAppendRefuses(t *testing.T) {
 		"facts that contradict":      &replica.Facts{Facts: &chain.Facts{Slots: []chain.SlotFact{{Value: chain.Value{1}}, {Value: chain.Value{2}}}}},
 		"accounts that contradict":   &replica.Facts{Facts: &chain.Facts{Accounts: []chain.AccountFact{{}, {Account: chain.Account{Exists: true}}}}},
 		"good for ever":              &replica.Pending{GoodFor: 2 * time.Hour},
-		"a hash without its receipt": &replica.Pending{Blocks: []replica.Part{{Header: header, Hashes: []chain.Hash{{1}}}}},
+		"a hash without its receipt": &replica.Pending{Blocks: []replica.Part{{Header: header, Hashes: []chain.Hash{{1}, {2}}, Receipts: []*types.Receipt{{}}}}},
 	}
 	for name, body := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -52,11 +52,10 @@ type reader struct {
 // The least that one element of each kind takes, to refuse a false count before
 // looping over it.
 const (
-	minPart        = 1 + 1 + 1 + 1 + 1 + 1 + 1
-	minTransaction = 32 + minReceipt
-	minReceipt     = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 20 + 1
-	minLog         = 20 + 1 + 1
-	minLayer       = 1 + 1
+	minPart    = 1 + 1 + 1 + 1 + 1 + 1 + 1
+	minReceipt = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 20 + 1
+	minLog     = 20 + 1 + 1
+	minLayer   = 1 + 1
 )
 
 func (r *reader) body(k kind) Body {
@@ -122,13 +121,14 @@ func (r *reader) part() (p Part) {
 	p.Header = r.header()
 	p.Index = r.uvarint()
 	p.First = r.index()
-	whole := r.byte()
-	if whole > 1 {
-		r.fail("flag %d of transactions", whole)
+	known := r.byte()
+	if known&^(knownTransactions|knownReceipts) != 0 {
+		r.fail("flags %#x of what is known of transactions", known)
 	}
-	n := r.count(minTransaction)
-	if whole == 0 && n == 0 {
-		r.fail("no transactions are missing")
+	bodies, receipts := known&knownTransactions != 0, known&knownReceipts != 0
+	n := r.count(len(chain.Hash{}) + int(flag(bodies)) + int(flag(receipts))*minReceipt)
+	if n == 0 && !(bodies && receipts) {
+		r.fail("nothing is unknown of no transactions")
 	}
 	for i := range n {
 		if r.err != nil {
@@ -136,10 +136,12 @@ func (r *reader) part() (p Part) {
 		}
 		h := r.hash()
 		p.Hashes = append(p.Hashes, h)
-		if whole == 1 {
+		if bodies {
 			p.Transactions = append(p.Transactions, r.transaction(h))
 		}
-		p.Receipts = append(p.Receipts, r.receipt(p.Header, h, p.First+i))
+		if receipts {
+			p.Receipts = append(p.Receipts, r.receipt(p.Header, h, p.First+i))
+		}
 	}
 	for range r.count(minLayer) {
 		first := r.index()

@@ -22,8 +22,8 @@ import (
 //	tags:     ref marks
 //	facts:    ref diff
 //	pending:  ref base good-for why(1) #parts part…
-//	part:     holes(1) header index first with-transactions(1) #transactions transaction… #layers layer…
-//	transaction: hash(32) [bytes] receipt
+//	part:     holes(1) header index first known(1) #transactions transaction… #layers layer…
+//	transaction: hash(32) [bytes] [receipt]
 //	layer:    first diff
 //	ref:      number hash(32)
 //	marks:    flags(1) [safe ref] [finalized ref]
@@ -31,8 +31,10 @@ import (
 // Numbers and counts are minimal uvarints; header, body, receipts, diff and bytes
 // are preceded by their length; good-for is in milliseconds. Holes are the fields of
 // a header that are not known although later ones are, the base fee as the lowest
-// bit; they are zero in the header. Every Event has
-// exactly one encoding, and DecodeEvent accepts nothing else.
+// bit; they are zero in the header. Known says what there is beside the hashes of
+// transactions: 1 for their bytes, 2 for receipts, and both where there are no
+// transactions. Every Event has exactly one encoding, and DecodeEvent accepts
+// nothing else.
 const eventVersion = 1
 
 // maxGoodFor bounds how long a replica believes what it does not hear of again.
@@ -113,29 +115,36 @@ func appendPending(dst []byte, p *Pending) ([]byte, error) {
 	return dst, nil
 }
 
+const (
+	knownTransactions = 1 << iota
+	knownReceipts
+)
+
 func appendPart(dst []byte, p *Part) ([]byte, error) {
 	dst, err := appendHeader(dst, p.Header)
 	if err != nil {
 		return nil, err
 	}
-	whole := p.Transactions != nil || len(p.Hashes) == 0
-	if len(p.Receipts) != len(p.Hashes) || whole && len(p.Transactions) != len(p.Hashes) {
+	bodies, receipts := len(p.Transactions) == len(p.Hashes), len(p.Receipts) == len(p.Hashes)
+	if !bodies && p.Transactions != nil || !receipts && p.Receipts != nil {
 		return nil, fmt.Errorf("%d transactions and %d receipts for %d hashes", len(p.Transactions), len(p.Receipts), len(p.Hashes))
 	}
 	dst = binary.AppendUvarint(dst, p.Index)
 	dst = binary.AppendUvarint(dst, uint64(p.First))
-	dst = append(dst, flag(whole))
+	dst = append(dst, flag(bodies)*knownTransactions|flag(receipts)*knownReceipts)
 	dst = binary.AppendUvarint(dst, uint64(len(p.Hashes)))
 	for i, h := range p.Hashes {
 		dst = append(dst, h[:]...)
-		if whole {
+		if bodies {
 			raw, err := p.Transactions[i].MarshalBinary()
 			if err != nil {
 				return nil, fmt.Errorf("transaction %s: %w", h, err)
 			}
 			dst = appendBytes(dst, raw)
 		}
-		dst = appendReceipt(dst, p.Receipts[i])
+		if receipts {
+			dst = appendReceipt(dst, p.Receipts[i])
+		}
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(p.Layers)))
 	for _, l := range p.Layers {

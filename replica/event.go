@@ -127,8 +127,8 @@ type Part struct {
 	Index  uint64
 
 	// First is how many transactions the block had before this Part. What
-	// follows is what was added: hashes, transactions (nil on chains with ones
-	// that go-ethereum does not know), and one receipt for each hash.
+	// follows is what was added: hashes, and one transaction and one receipt for
+	// each; nil where they are not known, as in chain.Preconfirmed.
 	First        int
 	Hashes       []chain.Hash
 	Transactions []*types.Transaction

@@ -68,7 +68,10 @@ func (b OverlayBlock) continues(was OverlayBlock) bool {
 func (b OverlayBlock) since(transactions, layers int) Part {
 	p := Part{
 		Header: b.Block.Header, Index: b.Block.Index, First: transactions,
-		Hashes: b.Block.Hashes[transactions:], Receipts: b.Block.Receipts[transactions:], Layers: b.Layers[layers:],
+		Hashes: b.Block.Hashes[transactions:], Layers: b.Layers[layers:],
+	}
+	if len(b.Block.Receipts) == len(b.Block.Hashes) {
+		p.Receipts = b.Block.Receipts[transactions:]
 	}
 	if len(b.Block.Transactions) == len(b.Block.Hashes) {
 		p.Transactions = b.Block.Transactions[transactions:]
@@ -108,14 +111,13 @@ func (b OverlayBlock) with(p *Part) (OverlayBlock, error) {
 		old.Header != nil && old.Header.ParentHash != p.Header.ParentHash {
 		return b, fmt.Errorf("%w: what was added to pre-confirmed block %s follows %d transactions, not %d", ErrEvent, p.Header.Number, p.First, len(old.Hashes))
 	}
-	block := &chain.Preconfirmed{
-		Header: p.Header, Index: p.Index,
-		Hashes:   slices.Concat(old.Hashes, p.Hashes),
-		Receipts: slices.Concat(old.Receipts, p.Receipts),
-	}
+	block := &chain.Preconfirmed{Header: p.Header, Index: p.Index, Hashes: slices.Concat(old.Hashes, p.Hashes)}
 	// They are there in full or not at all.
 	if all := slices.Concat(old.Transactions, p.Transactions); len(all) == len(block.Hashes) {
 		block.Transactions = all
+	}
+	if all := slices.Concat(old.Receipts, p.Receipts); len(all) == len(block.Hashes) {
+		block.Receipts = all
 	}
 	for _, l := range p.Layers {
 		if l.First > len(block.Hashes) {
