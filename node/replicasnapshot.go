@@ -61,7 +61,7 @@ func (n *replicaNode) tryFetch(ctx context.Context, reaches chain.Number) (*repl
 	if n.chain != (replica.Identity{}) && id != n.chain {
 		return nil, fmt.Errorf("%w: it is of %s, this replica is of %s", replica.ErrForeign, id, n.chain)
 	}
-	js, err := n.conn.JetStream(n.settings)
+	js, err := n.conn.JetStream()
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (s *snapshotting) snapshot(ctx context.Context, want stream.Want) error {
 	if head, _, err := s.db.Digest(); err != nil || want == "" && head == s.newest {
 		return err
 	}
-	js, err := s.conn.JetStream(s.settings)
+	js, err := s.conn.JetStream()
 	if err != nil {
 		return err
 	}

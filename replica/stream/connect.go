@@ -5,6 +5,7 @@ package stream
 import (
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -48,9 +49,13 @@ func (l Link) Connect(name string) (*Conn, error) {
 	return &Conn{nc}, nil
 }
 
+// snapshotTimeout bounds the wait for one answer about a snapshot, whose messages
+// are big.
+const snapshotTimeout = 10 * time.Second
+
 // JetStream returns the connection as snapshots need it.
-func (c *Conn) JetStream(s Settings) (jetstream.JetStream, error) {
-	js, err := jetstream.New(c.Conn, jetstream.WithDefaultTimeout(s.withDefaults().Timeout))
+func (c *Conn) JetStream() (jetstream.JetStream, error) {
+	js, err := jetstream.New(c.Conn, jetstream.WithDefaultTimeout(snapshotTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("use JetStream: %w", err)
 	}

@@ -148,7 +148,7 @@ func (p *Publisher) count(f func(*PublisherStats)) {
 // with the least again.
 const (
 	minBackoff = 100 * time.Millisecond
-	maxBackoff = 2 * time.Second
+	maxBackoff = time.Second
 	healthy    = 10 * time.Second
 )
 

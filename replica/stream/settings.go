@@ -44,7 +44,9 @@ type Settings struct {
 	// 1 s.
 	WholeEvery time.Duration
 
-	// Timeout bounds the wait for one answer of a server; 0 means 5 s.
+	// Timeout bounds the wait for one answer of a server; 0 means 2 s. What is
+	// asked while a stream has no leader is never answered, so this is how long
+	// after an election nobody notices it.
 	Timeout time.Duration
 }
 
@@ -57,7 +59,7 @@ func (s Settings) withDefaults() Settings {
 	s.MaxEvent = or(s.MaxEvent, replica.DefaultMaxEvent)
 	s.Backlog = or(s.Backlog, 256)
 	s.WholeEvery = or(s.WholeEvery, time.Second)
-	s.Timeout = or(s.Timeout, 5*time.Second)
+	s.Timeout = or(s.Timeout, 2*time.Second)
 	return s
 }
 
@@ -176,7 +178,7 @@ func ConnectOptions(name string) []nats.Option {
 		nats.ReconnectWait(200 * time.Millisecond),
 		nats.ReconnectJitter(100*time.Millisecond, 200*time.Millisecond),
 		nats.ReconnectBufSize(-1),
-		nats.PingInterval(2 * time.Second),
+		nats.PingInterval(time.Second),
 		nats.MaxPingsOutstanding(2),
 		nats.FlusherTimeout(5 * time.Second),
 	}

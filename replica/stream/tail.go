@@ -45,6 +45,7 @@ type Tail struct {
 	pendings  replica.Assembler
 	created   time.Time // of the stream that is read; one that was made anew has another
 	sequence  uint64    // of the last message that was read; the next one is to be read
+	unread    bool      // nothing was read in this session yet
 	fromFirst bool      // it is read from its first message on
 	missing   replica.Range
 
@@ -62,7 +63,8 @@ type TailStats struct {
 	Live      bool      // readers see all that was read, and there was no more
 	Place     chain.Ref // the block that the events lead to; the store's head while that is not known
 	Writer    chain.Ref // the writer's newest block, as far as was heard
-	Heard     time.Time // when the writer was last heard of; zero before
+	Heard     time.Time // when the writer was last heard of; zero before. What was in the stream already does not count
+	HeardHere bool      // that was since the stream was last lost, and found
 	Answered  time.Time // when a server last said something about the stream; zero before
 
 	// Blocks is how many blocks Place is behind Writer, and Behind for how long it
@@ -173,24 +175,13 @@ func (t *Tail) session(ctx context.Context, pending <-chan *nats.Msg) error {
 	if err != nil {
 		return err
 	}
-	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: t.sequence + 1, InactiveThreshold: forgetAfter,
-	})
+	messages, failed, stop, err := t.consume(ctx, stream)
 	if err != nil {
 		return fmt.Errorf("read stream %s: %w", t.settings.Name, err)
 	}
-	messages := make(chan jetstream.Msg) // the consumer's own buffer is bounded; when it is full the server waits
-	reading, err := consumer.Consume(func(m jetstream.Msg) {
-		select {
-		case messages <- m:
-		case <-ctx.Done():
-		}
-	}, jetstream.PullMaxMessages(pullMessages), jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat))
-	if err != nil {
-		return fmt.Errorf("read stream %s: %w", t.settings.Name, err)
-	}
-	defer reading.Stop()
-	t.count(func(s *TailStats) { s.Connected, s.LastError, s.Answered = true, nil, time.Now() })
+	defer stop()
+	t.unread = true
+	t.count(func(s *TailStats) { s.Connected, s.LastError, s.Answered, s.HeardHere = true, nil, time.Now(), false })
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for {
@@ -203,13 +194,45 @@ func (t *Tail) session(ctx context.Context, pending <-chan *nats.Msg) error {
 			err = t.pending(m)
 		case <-poll.C:
 			err = t.stillThere(ctx, stream)
-		case <-reading.Closed():
-			err = errors.New("the consumer ended")
+		case err = <-failed:
+			err = fmt.Errorf("read stream %s: %w", t.settings.Name, err)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// consume has the messages after the last one sent here until stop is called. A
+// consumer of our own in place of an ordered one of the library, whose Stop waits
+// for an answer of a server while it makes itself anew: what was lost is seen by the
+// sequence, and the next session goes on from there.
+func (t *Tail) consume(ctx context.Context, stream jetstream.Stream) (messages <-chan jetstream.Msg, failed <-chan error, stop func(), err error) {
+	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: t.sequence + 1,
+		AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: forgetAfter, MemoryStorage: true, Replicas: 1,
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	received := make(chan jetstream.Msg) // the consumer's own buffer is bounded; when it is full the server waits
+	failures := make(chan error, 1)      // the first ends the session, so there is room for no more
+	reading, err := consumer.Consume(func(m jetstream.Msg) {
+		select {
+		case received <- m:
+		case <-ctx.Done():
+		}
+	}, jetstream.PullMaxMessages(pullMessages), jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			select {
+			case failures <- err:
+			default:
+			}
+		}))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return received, failures, reading.Stop, nil
 }
 
 // drain forgets what came while the stream was not read, which is out of date.
@@ -233,14 +256,17 @@ func (t *Tail) message(m jetstream.Msg) error {
 	case at <= t.sequence:
 		return nil
 	case at > t.sequence+1:
-		// It was truncated meanwhile. What is left may still have the place.
-		t.created = time.Time{}
-		t.count(func(s *TailStats) {
-			s.LastError = fmt.Errorf("the stream keeps messages from %d on, want %d", at, t.sequence+1)
-		})
+		// One was lost on the way, and is asked for again. Where a consumer begins
+		// with another than it was made for, the stream does not have that any
+		// more; what is left may still have the place.
+		if t.unread {
+			t.created = time.Time{}
+		}
+		t.count(func(s *TailStats) { s.LastError = fmt.Errorf("got message %d of the stream, want %d", at, t.sequence+1) })
 		return errAgain
 	}
 	t.sequence++
+	t.unread = false
 	f, err := replica.DecodeFrame(m.Data())
 	var e *replica.Event
 	if err == nil {
@@ -263,12 +289,16 @@ func (t *Tail) message(m jetstream.Msg) error {
 }
 
 func (t *Tail) apply(e *replica.Event, meta *jetstream.MsgMetadata) error {
+	atEnd := t.applier.Live() // so what comes now is new
 	d := t.applier.Apply(e)
 	t.count(func(s *TailStats) {
 		s.Outcomes[d.Outcome]++
 		s.Sequence = t.sequence
 		s.Delay = time.Since(meta.Timestamp)
-		s.Heard, s.Answered = time.Now(), time.Now()
+		s.Answered = time.Now()
+		if atEnd {
+			s.Heard, s.HeardHere = s.Answered, true
+		}
 		if at := e.At(); at.Number > s.Writer.Number {
 			s.Writer = at
 		}
@@ -353,7 +383,7 @@ func (t *Tail) pending(m *nats.Msg) error {
 		if d.Outcome == replica.Outdated || d.Outcome == replica.Foreign {
 			return
 		}
-		s.Heard, s.Writer = time.Now(), p.Parent
+		s.Heard, s.HeardHere, s.Writer = time.Now(), true, p.Parent
 		if p.Why != replica.NotWithdrawn {
 			s.LastWithdrawn = p.Why
 		}

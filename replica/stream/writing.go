@@ -200,6 +200,7 @@ func (w *writing) send(ctx context.Context, bodies ...replica.Body) error {
 // append puts messages at the end of the stream.
 func (w *writing) append(ctx context.Context, messages []outgoing) error {
 	for tries := 0; len(messages) > 0; tries++ {
+		left := len(messages)
 		placed, failure := w.attempt(ctx, messages)
 		messages = messages[placed:]
 		if failure == nil {
@@ -211,6 +212,9 @@ func (w *writing) append(ctx context.Context, messages []outgoing) error {
 		// Some may be in the stream although nobody said so.
 		placed, err := w.placed(ctx, messages)
 		messages = messages[placed:]
+		if len(messages) < left {
+			tries = 0 // the way is slow, and not gone
+		}
 		switch {
 		case err != nil:
 			return errors.Join(err, failure)
