@@ -53,10 +53,15 @@ type ReplicaStatus struct {
 	CaughtUp   bool         `json:"caughtUp"`   // readers see all that the stream has
 	Rebuilding bool         `json:"rebuilding"` // from a snapshot, while the store from before answers
 	Writer     chain.Number `json:"writer"`     // its newest block, as far as was heard
-	LagBlocks  uint64       `json:"lagBlocks"`
-	LagMs      int64        `json:"lagMs"`   // for how long it has been behind; 0 while it is not
-	HeardMs    *int64       `json:"heardMs"` // since the writer was last heard of; null before
-	Error      string       `json:"error,omitempty"`
+
+	// SnapshotFetched bytes of SnapshotBytes are here; nil while none is downloaded.
+	SnapshotFetched *int64 `json:"snapshotFetched,omitempty"`
+	SnapshotBytes   *int64 `json:"snapshotBytes,omitempty"`
+
+	LagBlocks uint64 `json:"lagBlocks"`
+	LagMs     int64  `json:"lagMs"`   // for how long it has been behind; 0 while it is not
+	HeardMs   *int64 `json:"heardMs"` // since the writer was last heard of; null before
+	Error     string `json:"error,omitempty"`
 }
 
 // UpstreamStatus is how a node is doing that is followed.

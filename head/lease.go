@@ -25,6 +25,12 @@ func (p *Publisher) Acquire() *Lease {
 	return l
 }
 
+// TryAcquire is Acquire where there may be nothing; then it is false.
+func (p *Publisher) TryAcquire() (*Lease, bool) {
+	l := p.acquire()
+	return l, l != nil
+}
+
 // acquire returns nil where nothing is published.
 func (p *Publisher) acquire() *Lease {
 	s := p.retain()

@@ -71,10 +71,14 @@ func (o methodObserver) Observe(block *chain.Selector, code int, took time.Durat
 	o.metrics.Observe(class, code, took)
 }
 
-// heads tells what there is to answer from; false where the header of the latest
-// block cannot be read, which no request could do either.
+// heads tells what there is to answer from; false where there is nothing yet, and
+// where the header of the latest block cannot be read, which no request could do
+// either.
 func (s *service) heads() (h ops.Heads, ok bool) {
-	l := s.published.Acquire()
+	l, ok := s.published.TryAcquire()
+	if !ok {
+		return h, false
+	}
 	defer l.Release()
 	header, err := headerAt(l, l.Latest().Number)
 	if err != nil {
@@ -94,11 +98,15 @@ func (s *service) heads() (h ops.Heads, ok bool) {
 	return h, true
 }
 
-// load tells what the servers have to do.
+// load tells what the servers have to do; nothing, before there are any.
 func (s *service) load() ops.Load {
-	n := s.server.Stats()
+	a := s.answering.Load()
+	if a == nil {
+		return ops.Load{}
+	}
+	n := a.server.Stats()
 	return ops.Load{
-		InFlight: n.InFlight, Waiting: s.api.Waiting(), HeldBytes: n.Held,
+		InFlight: n.InFlight, Waiting: a.api.Waiting(), HeldBytes: n.Held,
 		HTTPConnections: n.Connections - n.WebSocketConnections, WebSocketConnections: n.WebSocketConnections,
 		Subscriptions: n.Subscriptions, SlowConsumers: n.SlowConsumers,
 		Refused: ops.Refusals{
@@ -122,6 +130,9 @@ func (s *service) replication() (r ops.Replication) {
 }
 
 func storeSizes(db *archive.DB) (ops.StoreSizes, error) {
+	if db == nil {
+		return ops.StoreSizes{}, archive.ErrEmpty
+	}
 	n, err := db.Sizes()
 	return ops.StoreSizes{
 		Disk: n.Disk, Log: n.Log, Memtables: n.Memtables, Cache: n.Cache,

@@ -22,6 +22,7 @@ import (
 	"glimpse/follow/origin"
 	"glimpse/head"
 	"glimpse/replica"
+	"glimpse/replica/snapshot"
 	"glimpse/replica/stream"
 )
 
@@ -39,9 +40,11 @@ type ReplicaConfig struct {
 	// for none.
 	Writer string
 
-	// MaxLag is how long the replica may be behind, or hear nothing, before it is
-	// unready; 0 means 5 s.
-	MaxLag time.Duration
+	// MaxLag is how long the replica may be behind, or without an answer of NATS,
+	// before it is unready; 0 means 5 s. MaxSilence is how long it may hear nothing
+	// of the writer while NATS answers; 0 is for any time.
+	MaxLag     time.Duration
+	MaxSilence time.Duration
 
 	Log *slog.Logger
 }
@@ -69,10 +72,25 @@ func Replica(ctx context.Context, c ReplicaConfig) (err error) {
 	}
 	defer n.conn.Close()
 	defer func() { err = errors.Join(err, n.closeStores()) }()
-	if err := n.begin(ctx); err != nil {
-		return untilDone(ctx, err)
+	return n.observed(ctx, n.run)
+}
+
+// observed calls run while the operations port is open: there is something to see of
+// a replica long before it can answer.
+func (n *replicaNode) observed(ctx context.Context, run func(context.Context) error) (err error) {
+	n.service, err = newService(&n.config.Service, nil, &n.published, expectations{replica: n.facts}, n.config.Log)
+	if err != nil {
+		return err
 	}
-	return n.run(ctx)
+	n.service.tailing = n.numbers
+	var e endpoints
+	if err := n.config.Service.Ops.listen(ctx, &e.ops); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := n.service.serveOps(e.ops, cancel)
+	return errors.Join(run(ctx), stop())
 }
 
 // A replicaNode is the parts of a replica.
@@ -93,7 +111,9 @@ type replicaNode struct {
 
 	retired    chan *replicaStore // stores to be deleted; what finds it full is deleted at the next start
 	tail       atomic.Pointer[stream.Tail]
-	current    atomic.Pointer[replicaStore] // fed, for all goroutines
+	current    atomic.Pointer[replicaStore]      // fed, for all goroutines; nil before the first
+	fetching   atomic.Pointer[snapshot.Progress] // of a download; nil while there is none
+	answered   atomic.Pointer[time.Time]         // when NATS last answered beside the tail; nil before
 	rebuilding atomic.Bool
 	rebuilds   atomic.Uint64
 
@@ -109,7 +129,8 @@ func (n *replicaNode) name() string {
 }
 
 // begin opens the newest store there is, or makes one of a snapshot, and shows it:
-// it answers from there while it catches up, and says that it is not ready.
+// it answers from there while it catches up, and says that it is not ready. Before
+// that nobody can connect: there is nothing that could be answered.
 func (n *replicaNode) begin(ctx context.Context) error {
 	if n.config.Writer != "" {
 		n.writer = newWriterLink(n.config.Writer, n.config.Log)
@@ -123,19 +144,16 @@ func (n *replicaNode) begin(ctx context.Context) error {
 		return archive.ErrEmpty
 	}
 	n.chain = identityOf(id)
-	n.service, err = newService(&n.config.Service, s.db, &n.published, expectations{replica: n.facts}, n.config.Log)
-	if err != nil {
-		return err
-	}
-	n.service.tailing = n.numbers
 	r, err := s.db.NewReader()
 	if err != nil {
 		return err
 	}
 	n.config.Log.Info("archive opened", "dir", s.dir, "chain", id.ChainID, "block", r.Head().Number, "hash", r.Head().Hash, "oldest", r.Oldest())
 	s.show(r, nil, time.Time{})
+	n.service.stored.Store(s.db)
 	n.fed, n.shown = s, s
 	n.current.Store(s)
+	n.rebuilding.Store(false)
 	return nil
 }
 
@@ -149,6 +167,15 @@ func (n *replicaNode) first(ctx context.Context) (*replicaStore, error) {
 	if ok {
 		return n.openStore(path)
 	}
+	// A port that is taken is told before the download, and not after it.
+	e, err := n.service.listenForRequests(ctx)
+	if err == nil {
+		err = e.close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	n.rebuilding.Store(true)
 	return n.fetch(ctx, 0)
 }
 
@@ -189,13 +216,16 @@ func firstBlock(db *archive.DB) (first chain.Ref, sparse bool, err error) {
 
 // run answers and follows until ctx ends.
 func (n *replicaNode) run(ctx context.Context) error {
+	if err := n.begin(ctx); err != nil {
+		return untilDone(ctx, err)
+	}
 	defer n.release()
 	id, _ := n.shown.db.Identity() // begin saw that it has one
 	_, sparse, err := firstBlock(n.shown.db)
 	if err != nil {
 		return err
 	}
-	endpoints, err := n.service.listen(ctx)
+	endpoints, err := n.service.listenForRequests(ctx)
 	if err != nil {
 		return err
 	}
@@ -234,6 +264,7 @@ func (n *replicaNode) follow(ctx context.Context) error {
 		}
 		n.tail.Store(tail)
 		err = tail.Run(ctx)
+		n.noteAnswer(tail.Stats().Answered)
 		var needed *stream.SnapshotNeeded
 		reaches := chain.Number(0)
 		switch {
@@ -339,7 +370,6 @@ func (n *replicaNode) release() {
 	n.published.Close()
 	n.shown.release()
 	n.fed.release()
-	n.service.close()
 }
 
 func (n *replicaNode) closeStores() (err error) {

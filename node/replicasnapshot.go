@@ -58,6 +58,7 @@ func (n *replicaNode) tryFetch(ctx context.Context, reaches chain.Number) (*repl
 	if err != nil {
 		return nil, err
 	}
+	n.noteAnswer(time.Now())
 	if n.chain != (replica.Identity{}) && id != n.chain {
 		return nil, fmt.Errorf("%w: it is of %s, this replica is of %s", replica.ErrForeign, id, n.chain)
 	}
@@ -116,7 +117,14 @@ func (n *replicaNode) fetchOne(ctx context.Context, from *snapshot.Store, name s
 	}
 	n.config.Log.Info("downloading a snapshot", "snapshot", name, "block", m.Head.Number, "bytes", m.Bytes())
 	progress := downloadProgress{log: n.config.Log, began: time.Now(), said: time.Now()}
-	if err := from.Download(ctx, m, dir, progress.advance); err != nil {
+	advance := func(p snapshot.Progress) {
+		n.fetching.Store(&p)
+		n.noteAnswer(time.Now())
+		progress.advance(p)
+	}
+	advance(snapshot.Progress{Total: m.Bytes()})
+	defer n.fetching.Store(nil)
+	if err := from.Download(ctx, m, dir, advance); err != nil {
 		return nil, err
 	}
 	s, err := n.openStore(dir)

@@ -20,13 +20,27 @@ func (n *replicaNode) stats() stream.TailStats {
 	return stream.TailStats{}
 }
 
+// noteAnswer keeps when NATS answered, for while there is no tail, or a new one.
+func (n *replicaNode) noteAnswer(at time.Time) { n.answered.Store(&at) }
+
 // facts are what readiness depends on.
 func (n *replicaNode) facts() ops.ReplicaFacts {
 	s := n.stats()
-	return ops.ReplicaFacts{
-		CaughtUp: n.current.Load().caughtUp.Load(), Rebuilding: n.rebuilding.Load(), Connected: s.Connected,
-		Behind: s.Behind, Blocks: s.Blocks, Answered: s.Answered, Limit: n.config.MaxLag,
+	f := ops.ReplicaFacts{
+		Rebuilding: n.rebuilding.Load(), Connected: s.Connected,
+		Behind: s.Behind, Blocks: s.Blocks, Answered: s.Answered, Heard: s.Heard, HeardHere: s.HeardHere,
+		Limit: n.config.MaxLag, SilenceLimit: n.config.MaxSilence,
 	}
+	if store := n.current.Load(); store != nil {
+		f.CaughtUp = store.caughtUp.Load()
+	}
+	if p := n.fetching.Load(); p != nil {
+		f.Fetched, f.Fetching = p.Done, p.Total
+	}
+	if at := n.answered.Load(); at != nil && at.After(f.Answered) {
+		f.Answered = *at
+	}
+	return f
 }
 
 // numbers are the metrics.
@@ -51,6 +65,9 @@ func (n *replicaNode) status() ethapi.NodeStatus {
 	r := &ethapi.ReplicaStatus{
 		Stream: n.name(), Connected: s.Connected, CaughtUp: f.CaughtUp && s.Live, Rebuilding: f.Rebuilding,
 		Writer: s.Writer.Number, LagBlocks: s.Blocks, LagMs: s.Behind.Milliseconds(),
+	}
+	if f.Fetching > 0 {
+		r.SnapshotBytes, r.SnapshotFetched = &f.Fetching, &f.Fetched
 	}
 	if !s.Heard.IsZero() {
 		heard := max(time.Since(s.Heard), 0).Milliseconds()

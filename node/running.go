@@ -31,15 +31,20 @@ type service struct {
 	metrics   *ops.Metrics
 	keys      *keyring // nil where everybody is answered
 	watcher   *ethapi.Watcher
-	stored    atomic.Pointer[archive.DB] // the store that requests are answered from
+	stored    atomic.Pointer[archive.DB] // the store that requests are answered from; nil before there is one
 
 	// publishing tells replicas, and tailing is what a replica is told; nil where
 	// there are none, and where this is none.
 	publishing *publishing
 	tailing    func() ops.Tailing
 
-	server *jsonrpc.Server // made in run
-	api    *ethapi.API     // made in run
+	answering atomic.Pointer[answering] // nil before run
+}
+
+// answering is what answers requests.
+type answering struct {
+	server *jsonrpc.Server
+	api    *ethapi.API
 }
 
 // expectations are the longest silences of a healthy node; zero is any.
@@ -49,7 +54,8 @@ type expectations struct {
 	replica func() ops.ReplicaFacts // nil where the node is none
 }
 
-// newService returns the service of a node that answers from published.
+// newService returns the service of a node that answers from published. The store
+// may be nil, of a node that has to get one first.
 func newService(c *Service, db *archive.DB, published *head.Publisher, expect expectations, log *slog.Logger) (*service, error) {
 	if c.MaxBlockAge > 0 {
 		expect.blocks = c.MaxBlockAge
@@ -88,16 +94,22 @@ type endpoints struct{ http, websocket, ops net.Listener }
 
 // listen opens all endpoints or none.
 func (s *service) listen(ctx context.Context) (e endpoints, err error) {
-	for _, at := range []struct {
-		listener *net.Listener
-		Endpoint
-	}{{&e.http, s.config.HTTP}, {&e.websocket, s.config.WebSocket}, {&e.ops, s.config.Ops}} {
-		if at.Addr == "" {
-			continue
-		}
-		if *at.listener, err = listen(ctx, at.Endpoint); err != nil {
-			return endpoints{}, errors.Join(err, e.close())
-		}
+	if e, err = s.listenForRequests(ctx); err != nil {
+		return e, err
+	}
+	if err = s.config.Ops.listen(ctx, &e.ops); err != nil {
+		return endpoints{}, errors.Join(err, e.close())
+	}
+	return e, nil
+}
+
+// listenForRequests opens all endpoints but the operations port, or none.
+func (s *service) listenForRequests(ctx context.Context) (e endpoints, err error) {
+	if err = s.config.HTTP.listen(ctx, &e.http); err != nil {
+		return endpoints{}, err
+	}
+	if err = s.config.WebSocket.listen(ctx, &e.websocket); err != nil {
+		return endpoints{}, errors.Join(err, e.close())
 	}
 	if e.http == nil && e.websocket == nil {
 		return endpoints{}, errors.Join(errors.New("neither HTTP nor WebSocket has an address"), e.close())
@@ -114,6 +126,15 @@ func (e *endpoints) close() (err error) {
 	return err
 }
 
+// listen opens an endpoint. It leaves l alone where e is nowhere.
+func (e Endpoint) listen(ctx context.Context, l *net.Listener) (err error) {
+	if e.Addr == "" {
+		return nil
+	}
+	*l, err = listen(ctx, e)
+	return err
+}
+
 func listen(ctx context.Context, e Endpoint) (net.Listener, error) {
 	address := net.JoinHostPort(e.Addr, strconv.Itoa(e.Port))
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
@@ -125,11 +146,13 @@ func listen(ctx context.Context, e Endpoint) (net.Listener, error) {
 
 // run answers on e by the methods of c until ctx ends, and runs parts with it; the
 // first to end ends all. When ctx ends, the node says that it is not ready, goes on
-// for the drain time, and then stops. The operations port closes last.
+// for the drain time, and then stops. The operations port closes last; where e has
+// none, it is the caller's.
 func (s *service) run(ctx context.Context, e endpoints, c ethapi.Config, parts ...func(context.Context) error) error {
 	s.equip(&c)
-	s.api = ethapi.New(c)
-	s.server = jsonrpc.NewServer(s.api.Notifying(s.watcher), s.options())
+	api := ethapi.New(c)
+	server := jsonrpc.NewServer(api.Notifying(s.watcher), s.options())
+	s.answering.Store(&answering{server, api})
 	ctx, cancel := s.drain(ctx)
 	defer cancel()
 	parts = append(parts, s.watch, s.reload)
@@ -138,11 +161,11 @@ func (s *service) run(ctx context.Context, e endpoints, c ethapi.Config, parts .
 	}
 	if e.websocket != nil {
 		s.log.Info("websocket listening", "addr", e.websocket.Addr().String())
-		parts = append(parts, func(ctx context.Context) error { return s.cutOff(s.server.ServeWebSocket(ctx, e.websocket)) })
+		parts = append(parts, func(ctx context.Context) error { return s.cutOff(server.ServeWebSocket(ctx, e.websocket)) })
 	}
 	stopOps := s.serveOps(e.ops, cancel)
 	if e.http != nil {
-		parts = append(parts, func(ctx context.Context) error { return s.cutOff(s.server.Serve(ctx, e.http)) })
+		parts = append(parts, func(ctx context.Context) error { return s.cutOff(server.Serve(ctx, e.http)) })
 		s.log.Info("json-rpc listening", "addr", e.http.Addr().String())
 	}
 	err := runAll(ctx, parts...)

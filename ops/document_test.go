@@ -30,7 +30,7 @@ func touched() *ops.Metrics {
 		Load:  func() ops.Load { return ops.Load{} },
 		Store: func() (ops.StoreSizes, error) { return ops.StoreSizes{}, nil },
 		Replication: func() ops.Replication {
-			return ops.Replication{Publishing: &ops.Publishing{Snapshots: &ops.Snapshots{Last: time.Now()}}, Tailing: new(ops.Tailing)}
+			return ops.Replication{Publishing: &ops.Publishing{Snapshots: &ops.Snapshots{Last: time.Now()}}, Tailing: &ops.Tailing{ReplicaFacts: ops.ReplicaFacts{Fetching: 1, Heard: time.Now()}}}
 		},
 	})
 	m.Method("m").Observe(ops.TagNone, 0, 0)

@@ -20,6 +20,7 @@ const (
 	Rebuilding    Reason = "rebuilding"      // a replica's store is built anew from a snapshot
 	CatchingUp    Reason = "catching-up"     // a replica is behind the writer
 	Disconnected  Reason = "disconnected"    // a replica has heard nothing of its stream for too long
+	WriterSilent  Reason = "writer-silent"   // a replica has heard nothing of its writer for too long
 	NoPending     Reason = "no-pending"      // pending was asked about, and answers as latest
 	LatestTooOld  Reason = "latest-too-old"  // latest is older than was asked for
 	PendingTooOld Reason = "pending-too-old" // pending is older than was asked for
@@ -27,7 +28,7 @@ const (
 
 // Reasons returns all of them, in the order in which a Verdict has them.
 func Reasons() []Reason {
-	return []Reason{Draining, Starting, NoBlocks, FeedSilent, StoreError, Rebuilding, CatchingUp, Disconnected, NoPending, LatestTooOld, PendingTooOld}
+	return []Reason{Draining, Starting, NoBlocks, FeedSilent, StoreError, Rebuilding, CatchingUp, Disconnected, WriterSilent, NoPending, LatestTooOld, PendingTooOld}
 }
 
 // A Query is what somebody needs the node to be ready for.
@@ -107,8 +108,12 @@ func (v *Verdict) store(s StoreFailure, now time.Time) {
 // not at the end of the stream is one thing from the first moment on, until it has
 // been there; later it may be behind for a while.
 func (v *Verdict) replica(r *ReplicaFacts, started, now time.Time) {
-	if r.Rebuilding {
-		*v = append(*v, Finding{Reason: Rebuilding, Detail: "the store is built anew from a snapshot"})
+	switch {
+	case r.Rebuilding && r.Fetching > 0:
+		detail := fmt.Sprintf("the store is made from a snapshot, of which %d of %d bytes are here", r.Fetched, r.Fetching)
+		*v = append(*v, Finding{Reason: Rebuilding, Detail: detail})
+	case r.Rebuilding:
+		*v = append(*v, Finding{Reason: Rebuilding, Detail: "the store is made from a snapshot"})
 	}
 	if !r.CaughtUp {
 		detail := fmt.Sprintf("%d blocks behind what was heard of the writer, and not at the end of the stream", r.Blocks)
@@ -117,6 +122,24 @@ func (v *Verdict) replica(r *ReplicaFacts, started, now time.Time) {
 		v.late(CatchingUp, "behind the writer", r.Behind, r.Limit)
 	}
 	v.late(Disconnected, "since a server said something about the stream", Arrivals{Last: r.Answered}.silence(started, now), r.Limit)
+	v.writer(r, now)
+}
+
+// writer finds that too long ago something was heard of the writer. It says
+// something every second, so one that is silent is gone or cut off; while NATS is
+// there, what the replica has is all that the writer has told anybody, and it is
+// given time to come back. After NATS was away it is not known what it has sealed
+// meanwhile.
+func (v *Verdict) writer(r *ReplicaFacts, now time.Time) {
+	if r.Heard.IsZero() {
+		*v = append(*v, Finding{Reason: WriterSilent, Detail: "nothing was heard of the writer yet"})
+		return
+	}
+	limit := r.SilenceLimit
+	if !r.HeardHere {
+		limit = r.Limit
+	}
+	v.late(WriterSilent, "since the writer was heard of", now.Sub(r.Heard), limit)
 }
 
 // latestAge returns how long ago the latest block arrived. Where it was here

@@ -177,6 +177,52 @@ var judgements = []struct {
 		},
 		want: []ops.Reason{ops.Rebuilding},
 	}, {
+		name: "a replica that has no store yet",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Heads = nil
+			f.Replica = &ops.ReplicaFacts{Rebuilding: true, Fetched: 1, Fetching: 2, Answered: now, Limit: time.Second}
+		},
+		want: []ops.Reason{ops.Starting, ops.Rebuilding, ops.CatchingUp, ops.WriterSilent},
+	}, {
+		name: "a replica whose writer is away for as long as it may be",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.Heard = now.Add(-f.Replica.SilenceLimit)
+		},
+	}, {
+		name: "a replica whose writer is away for longer",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.Heard = now.Add(-f.Replica.SilenceLimit - 1)
+		},
+		want: []ops.Reason{ops.WriterSilent},
+	}, {
+		name: "a replica whose writer may be away for any time",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.Heard, f.Replica.SilenceLimit = now.Add(-time.Hour), 0
+		},
+	}, {
+		name: "a replica that has found the stream again and not heard of the writer since",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.Heard, f.Replica.HeardHere = now.Add(-f.Replica.Limit-1), false
+		},
+		want: []ops.Reason{ops.WriterSilent},
+	}, {
+		name: "a replica that has just lost the stream",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.Heard, f.Replica.HeardHere = now.Add(-f.Replica.Limit), false
+		},
+	}, {
+		name: "a replica that has never heard of its writer",
+		change: func(f *ops.Facts, now time.Time) {
+			f.Replica = inStep(now)
+			f.Replica.Heard = time.Time{}
+		},
+		want: []ops.Reason{ops.WriterSilent},
+	}, {
 		name: "everything at once",
 		change: func(f *ops.Facts, now time.Time) {
 			*f = ops.Facts{
@@ -188,14 +234,17 @@ var judgements = []struct {
 		},
 		query: ops.Query{Pending: true},
 		want: []ops.Reason{
-			ops.Draining, ops.NoBlocks, ops.FeedSilent, ops.StoreError, ops.Rebuilding, ops.CatchingUp, ops.Disconnected, ops.NoPending,
+			ops.Draining, ops.NoBlocks, ops.FeedSilent, ops.StoreError, ops.Rebuilding, ops.CatchingUp, ops.Disconnected, ops.WriterSilent, ops.NoPending,
 		},
 	},
 }
 
 // inStep is a replica against which there is nothing.
 func inStep(now time.Time) *ops.ReplicaFacts {
-	return &ops.ReplicaFacts{CaughtUp: true, Connected: true, Answered: now.Add(-time.Second), Limit: 5 * time.Second}
+	return &ops.ReplicaFacts{
+		CaughtUp: true, Connected: true, Answered: now.Add(-time.Second), Heard: now.Add(-time.Second), HeardHere: true,
+		Limit: 5 * time.Second, SilenceLimit: time.Minute,
+	}
 }
 
 func TestJudge(t *testing.T) {

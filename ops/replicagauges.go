@@ -28,6 +28,9 @@ var (
 	replicaConnected   = desc("replica_connected", "1 while the stream is being read; absent where this is no replica.")
 	replicaCaughtUp    = desc("replica_caught_up", "1 while readers see all that the stream has; absent where this is no replica.")
 	replicaRebuilding  = desc("replica_rebuilding", "1 while the store is built anew from a snapshot; absent where this is no replica.")
+	replicaFetched     = desc("replica_snapshot_fetched_bytes", "How much is here of the snapshot that is downloaded; absent while none is.")
+	replicaFetching    = desc("replica_snapshot_bytes", "Size of the snapshot that is downloaded; absent while none is.")
+	replicaSilence     = desc("replica_writer_silence_seconds", "Time since the writer was heard of; absent before it was.")
 	replicaLag         = desc("replica_lag_seconds", "For how long the replica has been behind the writer, 0 while it is not; absent where this is no replica.")
 	replicaLagBlocks   = desc("replica_lag_blocks", "How many blocks the replica is behind the writer; absent where this is no replica.")
 	replicaLagLimit    = desc("replica_lag_limit_seconds", "Lag from which the replica is unready; absent where this is no replica.")
@@ -44,7 +47,7 @@ func replicationDescs() []*prometheus.Desc {
 	return []*prometheus.Desc{
 		publishInCharge, publishBlock, publishEvents, publishMessages, publishBytes, publishRetries, publishPending, publishPendingLost, publishFactsDropped,
 		snapshotsMade, snapshotsDamaged, snapshotAge, snapshotBytes, snapshotBlock,
-		replicaConnected, replicaCaughtUp, replicaRebuilding, replicaLag, replicaLagBlocks, replicaLagLimit, replicaDelay,
+		replicaConnected, replicaCaughtUp, replicaRebuilding, replicaFetched, replicaFetching, replicaSilence, replicaLag, replicaLagBlocks, replicaLagLimit, replicaDelay,
 		replicaEvents, replicaPending, replicaPendingLost, replicaMalformed, replicaRestarts, replicaRebuilds,
 	}
 }
@@ -57,7 +60,7 @@ func collectReplication(to sink, r Replication, now time.Time) {
 		collectPublishing(to, r.Publishing, now)
 	}
 	if r.Tailing != nil {
-		collectTailing(to, r.Tailing)
+		collectTailing(to, r.Tailing, now)
 	}
 }
 
@@ -88,10 +91,17 @@ func collectPublishing(to sink, p *Publishing, now time.Time) {
 	}
 }
 
-func collectTailing(to sink, t *Tailing) {
+func collectTailing(to sink, t *Tailing, now time.Time) {
 	to.is(replicaConnected, t.Connected)
 	to.is(replicaCaughtUp, t.CaughtUp)
 	to.is(replicaRebuilding, t.Rebuilding)
+	if t.Fetching > 0 {
+		to.put(replicaFetched, float64(t.Fetched))
+		to.put(replicaFetching, float64(t.Fetching))
+	}
+	if !t.Heard.IsZero() {
+		to.put(replicaSilence, now.Sub(t.Heard).Seconds())
+	}
 	to.put(replicaLag, t.Behind.Seconds())
 	to.put(replicaLagBlocks, float64(t.Blocks))
 	to.put(replicaLagLimit, t.Limit.Seconds())

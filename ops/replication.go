@@ -57,8 +57,12 @@ type Tailing struct {
 // ReplicaFacts are what the readiness of a replica depends on.
 type ReplicaFacts struct {
 	CaughtUp   bool // readers see all that the stream had when it was last read to its end
-	Rebuilding bool // the store has to be built anew
+	Rebuilding bool // there is no store yet, or it has to be built anew
 	Connected  bool
+
+	// Fetched bytes of Fetching are here of the snapshot that is downloaded; both
+	// are zero while none is.
+	Fetched, Fetching int64
 
 	// Behind is for how long the replica has been behind what it heard of the
 	// writer, and Blocks how many blocks that is.
@@ -69,6 +73,14 @@ type ReplicaFacts struct {
 	// never.
 	Answered time.Time
 
-	// Limit is how long it may be behind, and without an answer.
-	Limit time.Duration
+	// Heard is when the writer was last heard of, zero is never. HeardHere says
+	// that this was since the stream was last lost and found: otherwise nobody
+	// knows what was missed.
+	Heard     time.Time
+	HeardHere bool
+
+	// Limit is how long it may be behind, and without an answer. SilenceLimit is
+	// how long nothing may be heard of the writer; 0 is for any time.
+	Limit        time.Duration
+	SilenceLimit time.Duration
 }

@@ -28,6 +28,7 @@ func replicaFlags() []cli.Flag {
 		&cli.StringFlag{Name: "nats.url", Aliases: []string{"nats"}, Usage: "`URLS` of the NATS servers that the writer publishes to, with commas between"},
 		&cli.StringFlag{Name: "writer", Usage: "`URL` of the writer's JSON-RPC, to send transactions on to; empty to take none"},
 		&cli.DurationFlag{Name: "replica.max-lag", Usage: "unready after being behind the writer, or without an answer of NATS, for this `TIME`", Value: 5 * time.Second, Validator: positive},
+		&cli.DurationFlag{Name: "replica.max-silence", Usage: "unready after hearing nothing of the writer for this `TIME` while NATS answers; 0 for any time", Value: time.Minute, Validator: notNegative},
 	})
 }
 
@@ -38,7 +39,7 @@ func (p *program) replica(ctx context.Context, c *cli.Command) error {
 	config := node.ReplicaConfig{
 		Service: service(c), Store: store(c),
 		NATS: c.String("nats.url"), Credentials: c.String("nats.creds"), Stream: c.String("nats.stream"),
-		Writer: c.String("writer"), MaxLag: c.Duration("replica.max-lag"), Log: p.log(c),
+		Writer: c.String("writer"), MaxLag: c.Duration("replica.max-lag"), MaxSilence: c.Duration("replica.max-silence"), Log: p.log(c),
 	}
 	return runService(ctx, &config.Service, func(ctx context.Context) error { return node.Replica(ctx, config) })
 }

@@ -262,7 +262,9 @@ func (t *Tail) message(m jetstream.Msg) error {
 		if t.unread {
 			t.created = time.Time{}
 		}
-		t.count(func(s *TailStats) { s.LastError = fmt.Errorf("got message %d of the stream, want %d", at, t.sequence+1) })
+		t.count(func(s *TailStats) {
+			s.LastError = fmt.Errorf("got message %d of the stream, want %d", at, t.sequence+1)
+		})
 		return errAgain
 	}
 	t.sequence++
