@@ -30,6 +30,7 @@ type Publish struct {
 	To          string   // URLs of NATS servers with commas between, Embedded, or empty for nobody
 	Listen      Endpoint // of the embedded server
 	Credentials string   // file; empty for none
+	Authorities string   // file of certificates; empty for those that the machine trusts
 
 	Stream   string        // name; empty means glimpse
 	Copies   int           // how many servers keep it; 0 means 1
@@ -105,7 +106,7 @@ func identityOf(id archive.Identity) replica.Identity {
 }
 
 func (p *publishing) connect(dir string) (err error) {
-	link := stream.Link{URLs: p.config.To, Credentials: p.config.Credentials}
+	link := stream.Link{URLs: p.config.To, Credentials: p.config.Credentials, Authorities: p.config.Authorities}
 	if p.config.To == Embedded {
 		p.server, err = embedded.Start(embedded.Options{
 			Dir: filepath.Join(dir, "nats"), Addr: p.config.Listen.Addr, Port: p.config.Listen.Port, Logger: p.log,

@@ -33,6 +33,7 @@ type ReplicaConfig struct {
 
 	NATS        string // URLs with commas between
 	Credentials string // file; empty for none
+	Authorities string // file of certificates; empty for those that the machine trusts
 	Stream      string // name; empty means glimpse
 
 	// Writer is the URL of the writer's JSON-RPC, which transactions are sent on
@@ -67,7 +68,7 @@ func Replica(ctx context.Context, c ReplicaConfig) (err error) {
 	if err := n.settings.Validate(); err != nil {
 		return err
 	}
-	if n.conn, err = (stream.Link{URLs: c.NATS, Credentials: c.Credentials}).Connect("glimpse replica"); err != nil {
+	if n.conn, err = (stream.Link{URLs: c.NATS, Credentials: c.Credentials, Authorities: c.Authorities}).Connect("glimpse replica"); err != nil {
 		return err
 	}
 	defer n.conn.Close()

@@ -92,6 +92,9 @@ type server struct {
 	out  *lockedBuffer // what it prints to its standard output
 	done chan struct{} // closed once log has all of its output
 
+	observable chan struct{} // closed once ops is known
+	listens    chan struct{} // closed once addr is known
+
 	killed bool // so there is nothing to stop any more
 }
 
@@ -108,7 +111,30 @@ func environment() []string {
 // with SIGTERM at the end of the test, and must then exit cleanly.
 func serve(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := &server{cmd: exec.Command(program, args...), log: new(bytes.Buffer), out: new(lockedBuffer), done: make(chan struct{})}
+	s := launch(t, args...)
+	s.await(t, s.listens)
+	return s
+}
+
+// await waits until s says where it listens.
+func (s *server) await(t *testing.T, said <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-said:
+	case <-s.done:
+		t.Fatalf("glimpse %s ended before it listened:\n%s", strings.Join(s.cmd.Args[1:], " "), s.log)
+	case <-time.After(30 * time.Second):
+		t.Fatalf("glimpse %s does not listen after 30 s", strings.Join(s.cmd.Args[1:], " "))
+	}
+}
+
+// launch is serve for one that is not waited for.
+func launch(t *testing.T, args ...string) *server {
+	t.Helper()
+	s := &server{
+		cmd: exec.Command(program, args...), log: new(bytes.Buffer), out: new(lockedBuffer), done: make(chan struct{}),
+		observable: make(chan struct{}), listens: make(chan struct{}),
+	}
 	s.cmd.Stdout, s.cmd.Env = s.out, environment()
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
@@ -117,7 +143,6 @@ func serve(t *testing.T, args ...string) *server {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ready := make(chan struct{})
 	go func() {
 		defer close(s.done)
 		lines := bufio.NewScanner(io.TeeReader(stderr, s.log))
@@ -129,22 +154,16 @@ func serve(t *testing.T, args ...string) *server {
 				s.ws = m[2]
 			case m[1] == "operations":
 				s.ops = m[2]
+				close(s.observable)
 			case m[1] == "nats":
 				s.nats = m[2]
 			default:
 				s.addr = m[2]
-				close(ready)
+				close(s.listens)
 			}
 		}
 	}()
 	t.Cleanup(func() { s.stop(t) })
-	select {
-	case <-ready:
-	case <-s.done:
-		t.Fatalf("glimpse %s ended before it listened:\n%s", strings.Join(args, " "), s.log)
-	case <-time.After(30 * time.Second):
-		t.Fatalf("glimpse %s does not listen after 30 s", strings.Join(args, " "))
-	}
 	return s
 }
 

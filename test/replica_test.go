@@ -4,10 +4,16 @@ package test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,20 +50,23 @@ func sameStamp(t *testing.T, writer string, replicas ...*server) {
 
 // A writer with its own NATS server and two replicas, of which one joins late: after
 // random load with reorganisations and broken promises, every slot and code at every
-// block is the same on all, what is pre-confirmed too, and so are the digests.
+// block is the same on all, what is pre-confirmed too, and so are the digests. Blocks
+// of ten flashblocks come as fast as the machine keeps up: GLIMPSE_REPLICA_BLOCKS is
+// 1800 for an hour of blocks of two seconds.
 func TestReplicas(t *testing.T) {
 	blocks := uint64(number(t, "GLIMPSE_REPLICA_BLOCKS", 25))
 	seed := rand.Uint64()
 	t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 		dir := t.TempDir()
-		w := startWriter(t, "--datadir", filepath.Join(dir, "writer"), "--dev.block-time", "200ms", "--dev.flashblock-time", "20ms", "--snapshot-every", "1s")
+		w := startWriter(t, "--datadir", filepath.Join(dir, "writer"), "--dev.block-time", "50ms", "--dev.flashblock-time", "5ms", "--snapshot-every", "2s")
 		replicas := []*server{startReplica(t, w.nats, filepath.Join(dir, "0"), "--writer", w.url())}
 		l := newStorageLoad(t, seed, w.url())
+		began := time.Now()
 		for n := uint64(0); n < blocks; n = height(t, w.url()) {
 			for range 1 + l.random.IntN(4) {
 				l.step(t)
 			}
-			switch kind := l.random.IntN(12); {
+			switch kind := l.random.IntN(40); {
 			case kind == 0 && n > 4:
 				call(t, w.url(), "dev_reorg", 1+l.random.IntN(3))
 			case kind == 1:
@@ -66,8 +75,9 @@ func TestReplicas(t *testing.T) {
 			if n > blocks/2 && len(replicas) == 1 {
 				replicas = append(replicas, startReplica(t, w.nats, filepath.Join(dir, "1")))
 			}
-			pause(t, time.Duration(l.random.IntN(100))*time.Millisecond)
+			pause(t, time.Duration(l.random.IntN(25))*time.Millisecond)
 		}
+		t.Logf("%d blocks in %v", height(t, w.url()), time.Since(began).Round(time.Millisecond))
 		for _, r := range replicas {
 			r.ready(t, "")
 		}
@@ -208,4 +218,62 @@ func TestReplicaOfAFollower(t *testing.T) {
 			t.Errorf("a replica that does not know a slot answers %+v, want 4444", a)
 		}
 	})
+}
+
+// There is something to see of a replica without a store, and nothing to connect to;
+// how far its snapshot is, when there is one; and it stops at once.
+func TestReplicaWithoutAStore(t *testing.T) {
+	l := newLine(t, "nats://127.0.0.1:1") // nobody
+	start := func(dir string) *server {
+		port := freePort(t)
+		s := launch(t, "replica", "--nats", l.url(), "--datadir", dir, "--http.port", port, "--replica.max-lag", "500ms")
+		s.await(t, s.observable)
+		s.addr = "127.0.0.1:" + port
+		return s
+	}
+	r := start(filepath.Join(t.TempDir(), "r"))
+	r.unready(t, "", "rebuilding")
+	r.unready(t, "", "disconnected")
+	if text, err := get(t.Context(), "http://"+r.ops+"/livez"); err != nil || !strings.Contains(text, "ok") {
+		t.Errorf("/livez answers %q, %v", text, err)
+	}
+	if n := metric(t, r, "glimpse_replica_rebuilding"); n != 1 {
+		t.Errorf("glimpse_replica_rebuilding is %v", n)
+	}
+	if _, err := rpc(t.Context(), r.url(), nil, "eth_blockNumber"); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("JSON-RPC without a store: %v, want a refusal", err)
+	}
+	w := startWriter(t, "--datadir", filepath.Join(t.TempDir(), "w"), "--dev.block-time", "200ms", "--dev.flashblock-time", "20ms")
+	newStorageLoad(t, 1, w.url())
+	l.slow.Store(true)
+	l.server.Store(strings.TrimPrefix(w.nats, "nats://"))
+	eventually(t, "to tell how far the snapshot is", func() bool {
+		text, err := get(t.Context(), "http://"+r.ops+"/readyz")
+		return err == nil && regexp.MustCompile(`rebuilding.*of which \d+ of \d+ bytes are here`).MatchString(text)
+	})
+	if slices.Contains(r.readiness(t, "").reasons, "disconnected") {
+		t.Error("who downloads says that it is disconnected")
+	}
+	began := time.Now()
+	r.stopNow(t)
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it took %v to stop in the middle of a download", took)
+	}
+	l.slow.Store(false)
+	r = start(filepath.Join(t.TempDir(), "again"))
+	r.ready(t, "")
+	if a, b := hashOf(t, r.url(), 1), hashOf(t, w.url(), 1); a != b {
+		t.Errorf("block 1 is %s, the writer's %s", a, b)
+	}
+}
+
+// freePort returns a port that nobody had a moment ago.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

@@ -12,9 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,6 +28,7 @@ import (
 // A replicaWorld is a cluster of NATS servers, a writer and three replicas, of which
 // the last has a line to the servers that can be cut.
 type replicaWorld struct {
+	t        *testing.T // what is started lives as long as this
 	dir      string
 	cluster  *cluster.Cluster
 	js       jetstream.JetStream
@@ -38,6 +37,9 @@ type replicaWorld struct {
 	lines    []*line
 	cell     common.Address
 	from     *wallet
+
+	highest atomic.Uint64                // value that was sent to the cell
+	seen    atomic.Pointer[observations] // of what goes wrong now
 }
 
 const (
@@ -47,7 +49,8 @@ const (
 
 func newReplicaWorld(t *testing.T) *replicaWorld {
 	t.Helper()
-	w := &replicaWorld{dir: t.TempDir()}
+	w := &replicaWorld{t: t, dir: t.TempDir()}
+	w.observe()
 	options := cluster.Options{Dir: filepath.Join(w.dir, "nats")}
 	if os.Getenv("GLIMPSE_REPLICA_FAULTS") != "" { // processes, which can be killed as machines are
 		binary, err := cluster.Build(t.Context(), t.TempDir())
@@ -76,18 +79,18 @@ func newReplicaWorld(t *testing.T) *replicaWorld {
 	for i := range w.cluster.Len() {
 		w.lines = append(w.lines, newLine(t, w.cluster.ServerURL(i)))
 	}
-	w.startWriter(t)
+	w.startWriter()
 	w.from = newWallet(t, 0)
 	w.cell = deployCell(t, w.writer.Load().url(), w.from)
 	for i := range w.replicas {
-		w.startReplica(t, i)
+		w.startReplica(i)
 	}
 	return w
 }
 
-func (w *replicaWorld) startWriter(t *testing.T) {
-	t.Helper()
-	w.writer.Store(startDev(t, "--publish", w.cluster.URL(), "--nats.copies", "3", "--nats.max-age", worldKeeps.String(), "--snapshot-every", "2s",
+func (w *replicaWorld) startWriter() {
+	w.t.Helper()
+	w.writer.Store(startDev(w.t, "--publish", w.cluster.URL(), "--nats.copies", "3", "--nats.max-age", worldKeeps.String(), "--snapshot-every", "2s",
 		"--datadir", filepath.Join(w.dir, "writer"), "--dev.block-time", "200ms", "--dev.flashblock-time", "40ms"))
 }
 
@@ -102,9 +105,9 @@ func (w *replicaWorld) natsOf(replica int) string {
 	return strings.Join(urls, ",")
 }
 
-func (w *replicaWorld) startReplica(t *testing.T, i int) {
-	t.Helper()
-	w.replicas[i].Store(startReplica(t, w.natsOf(i), filepath.Join(w.dir, fmt.Sprint(i)), "--replica.max-lag", worldMaxLag.String()))
+func (w *replicaWorld) startReplica(i int) {
+	w.t.Helper()
+	w.replicas[i].Store(startReplica(w.t, w.natsOf(i), filepath.Join(w.dir, fmt.Sprint(i)), "--replica.max-lag", worldMaxLag.String()))
 }
 
 // converged waits until all replicas are ready and have what the writer has now.
@@ -137,6 +140,7 @@ func within(t *testing.T, limit time.Duration, what string, check func() bool) {
 // killed was never sealed, so sealed values never go down.
 func (w *replicaWorld) write(ctx context.Context, t *testing.T) (sent int) {
 	for value := uint64(100); ctx.Err() == nil; value++ {
+		w.highest.Store(value)
 		tx := w.from.sign(t, &w.cell, word(value))
 		raw, err := tx.MarshalBinary()
 		if err != nil {
@@ -200,117 +204,13 @@ func rpc(ctx context.Context, url string, header map[string]string, method strin
 	return answer, err
 }
 
-// readings are what was read of the cell on the replicas.
-type readings struct {
-	mu      sync.Mutex
-	sealed  map[uint64]string // by block, what was read and from which hash
-	reads   int
-	refused int
-}
-
-// read reads from the replicas in turn until ctx ends, each time from a snapshot at
-// least as new as the last one, and sees that neither block nor value goes back.
-func (w *replicaWorld) read(ctx context.Context, t *testing.T, r *readings) {
-	var block, value uint64
-	for i := 0; ctx.Err() == nil; i++ {
-		tag := [...]string{"latest", "latest", "pending"}[i%3]
-		url := w.replicas[i/3%len(w.replicas)].Load().url()
-		answer, err := rpc(ctx, url, map[string]string{"Glimpse-At-Least": strconv.FormatUint(block, 10), "Glimpse-Wait": "500"},
-			"eth_getStorageAt", w.cell, "0x0", tag)
-		if err != nil {
-			if ctx.Err() == nil {
-				r.count(func() { r.refused++ }) // it is behind, or down: the next one is asked
-				pause(t, time.Millisecond)
-			}
-			continue
-		}
-		sealed, _, _ := strings.Cut(answer.snapshot, ";")
-		number, hash, _ := strings.Cut(sealed, ":")
-		at, err := strconv.ParseUint(number, 10, 64)
-		if err != nil {
-			t.Errorf("snapshot %q: %v", answer.snapshot, err)
-			return
-		}
-		got := slotValue(t, answer.Result)
-		if at < block || got < value {
-			t.Errorf("read %d on %s after block %d: block %d, value %d after %d", i, tag, block, at, got, value)
-		}
-		r.count(func() {
-			r.reads++
-			if tag == "latest" {
-				seen := fmt.Sprintf("%d from %s", got, hash)
-				if before, ok := r.sealed[at]; ok && before != seen {
-					t.Errorf("block %d has %s, and had %s", at, seen, before)
-				}
-				r.sealed[at] = seen
-			}
-		})
-		block = at
-		if tag == "latest" {
-			value = got
-		}
-		pause(t, 2*time.Millisecond)
-	}
-}
-
-func (r *readings) count(f func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f()
-}
-
-// watchReadiness sees until ctx ends that a replica that says that it is ready is not
-// far behind the writer.
-func (w *replicaWorld) watchReadiness(ctx context.Context, t *testing.T) (asked, ready int) {
-	type moment struct {
-		time   time.Time
-		height uint64
-	}
-	var past []moment
-	heightOf := func(s *server) (uint64, bool) {
-		answer, err := rpc(ctx, s.url(), nil, "eth_blockNumber")
-		var n hexutil.Uint64
-		return uint64(n), err == nil && json.Unmarshal(answer.Result, &n) == nil
-	}
-	for ; ctx.Err() == nil; pause(t, 100*time.Millisecond) {
-		if n, ok := heightOf(w.writer.Load()); ok {
-			past = append(past, moment{time.Now(), n})
-		}
-		// What was there longer ago than the lag that is allowed, and the time that it
-		// takes to notice, must be here.
-		must := uint64(0)
-		for len(past) > 1 && time.Since(past[1].time) > 2*worldMaxLag+time.Second {
-			past = past[1:]
-		}
-		if len(past) > 0 && time.Since(past[0].time) > 2*worldMaxLag+time.Second {
-			must = past[0].height
-		}
-		for i := range w.replicas {
-			s := w.replicas[i].Load()
-			r, err := s.askReadiness(ctx, "")
-			if err != nil {
-				continue
-			}
-			asked++
-			n, ok := heightOf(s)
-			if r.status != http.StatusOK || !ok {
-				continue
-			}
-			ready++
-			if n < must {
-				t.Errorf("replica %d says that it is ready at block %d, the writer was at %d for a while", i, n, must)
-			}
-		}
-	}
-	return asked, ready
-}
-
 // A line is a way to a server that can be cut: then nothing goes through, and nobody
 // is told.
 type line struct {
 	listener net.Listener
-	server   string
+	server   atomic.Value // string, host:port
 	cut      atomic.Bool
+	slow     atomic.Bool // what the server says arrives in small pieces
 }
 
 func newLine(t *testing.T, url string) *line {
@@ -319,7 +219,8 @@ func newLine(t *testing.T, url string) *line {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &line{listener: l, server: strings.TrimPrefix(url, "nats://")}
+	p := &line{listener: l}
+	p.server.Store(strings.TrimPrefix(url, "nats://"))
 	go p.serve() // until the listener is closed
 	t.Cleanup(func() { _ = l.Close() })
 	return p
@@ -335,7 +236,7 @@ func (l *line) serve() {
 		}
 		go func() {
 			defer client.Close()
-			server, err := net.Dial("tcp", l.server)
+			server, err := net.Dial("tcp", l.server.Load().(string))
 			if err != nil {
 				return
 			}
@@ -344,7 +245,7 @@ func (l *line) serve() {
 				defer server.Close()
 				l.copy(server, client)
 			}()
-			l.copy(client, server)
+			l.copy(client, &trickle{Conn: server, slow: &l.slow})
 		}()
 	}
 }
@@ -367,6 +268,20 @@ func (l *line) copy(to, from net.Conn) {
 			return
 		}
 	}
+}
+
+// A trickle gives little at a time while it is slow.
+type trickle struct {
+	net.Conn
+	slow *atomic.Bool
+}
+
+func (c *trickle) Read(b []byte) (int, error) {
+	if c.slow.Load() {
+		<-time.After(5 * time.Millisecond)
+		b = b[:min(len(b), 1<<10)]
+	}
+	return c.Conn.Read(b)
 }
 
 // get returns the body of a page.

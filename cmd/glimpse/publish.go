@@ -29,12 +29,13 @@ func natsFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "nats.stream", Usage: "`NAME` of the stream; chains that share NATS servers need one each", Value: "glimpse"},
 		&cli.StringFlag{Name: "nats.creds", Usage: "`FILE` of NATS credentials"},
+		&cli.StringFlag{Name: "nats.ca", Usage: "`FILE` of the certificates that those of NATS servers are signed by; empty for those that the machine trusts"},
 	}
 }
 
 func publish(c *cli.Command) node.Publish {
 	return node.Publish{
-		To: c.String("publish"), Listen: endpoint(c, "nats"), Credentials: c.String("nats.creds"),
+		To: c.String("publish"), Listen: endpoint(c, "nats"), Credentials: c.String("nats.creds"), Authorities: c.String("nats.ca"),
 		Stream: c.String("nats.stream"), Copies: c.Int("nats.copies"),
 		MaxAge: c.Duration("nats.max-age"), MaxBytes: int64(c.Int("nats.max-bytes")),
 		SnapshotEvery: c.Duration("snapshot-every"), SnapshotsKeep: c.Int("snapshots-keep"),

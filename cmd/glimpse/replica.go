@@ -38,7 +38,7 @@ func (p *program) replica(ctx context.Context, c *cli.Command) error {
 	}
 	config := node.ReplicaConfig{
 		Service: service(c), Store: store(c),
-		NATS: c.String("nats.url"), Credentials: c.String("nats.creds"), Stream: c.String("nats.stream"),
+		NATS: c.String("nats.url"), Credentials: c.String("nats.creds"), Authorities: c.String("nats.ca"), Stream: c.String("nats.stream"),
 		Writer: c.String("writer"), MaxLag: c.Duration("replica.max-lag"), MaxSilence: c.Duration("replica.max-silence"), Log: p.log(c),
 	}
 	return runService(ctx, &config.Service, func(ctx context.Context) error { return node.Replica(ctx, config) })

@@ -3,6 +3,7 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -19,6 +20,10 @@ type Link struct {
 
 	// Credentials is a file of NATS credentials; empty means none.
 	Credentials string
+
+	// Authorities is a file of the certificates that servers' are signed by; empty
+	// means those that the machine trusts.
+	Authorities string
 
 	// InProcess, where not nil, is a server in this process, and URLs are not
 	// looked at.
@@ -39,6 +44,9 @@ func (l Link) Connect(name string) (*Conn, error) {
 	if l.Credentials != "" {
 		options = append(options, nats.UserCredentials(l.Credentials))
 	}
+	if l.Authorities != "" {
+		options = append(options, nats.RootCAs(l.Authorities))
+	}
 	if l.InProcess != nil {
 		options = append(options, nats.InProcessServer(l.InProcess))
 	}
@@ -52,6 +60,18 @@ func (l Link) Connect(name string) (*Conn, error) {
 // snapshotTimeout bounds the wait for one answer about a snapshot, whose messages
 // are big.
 const snapshotTimeout = 10 * time.Second
+
+// connected says why there is no connection now; otherwise requests fail for reasons
+// of the library's, which tell nobody what is wrong.
+func connected(nc *nats.Conn) error {
+	if nc.IsConnected() {
+		return nil
+	}
+	if err := nc.LastError(); err != nil {
+		return fmt.Errorf("no connection to NATS: %w", err)
+	}
+	return errors.New("no connection to NATS yet")
+}
 
 // JetStream returns the connection as snapshots need it.
 func (c *Conn) JetStream() (jetstream.JetStream, error) {

@@ -35,6 +35,9 @@ func (t *Tail) Stats() TailStats {
 // stream that was read before, and has all that follows, that is where it was;
 // otherwise it is where the stream has the replica's head.
 func (t *Tail) open(ctx context.Context) (jetstream.Stream, error) {
+	if err := connected(t.nc); err != nil {
+		return nil, err
+	}
 	stream, err := t.js.Stream(ctx, t.settings.Name)
 	if err != nil {
 		return nil, fmt.Errorf("open stream %s: %w", t.settings.Name, noStream(err))

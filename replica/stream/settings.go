@@ -145,6 +145,9 @@ func checkIdentity(c *jetstream.StreamConfig, want replica.Identity) error {
 // yet. The error wraps ErrNoStream where there is no stream.
 func Describe(ctx context.Context, nc *nats.Conn, s Settings) (replica.Identity, error) {
 	s = s.withDefaults()
+	if err := connected(nc); err != nil {
+		return replica.Identity{}, err
+	}
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(s.Timeout))
 	if err != nil {
 		return replica.Identity{}, fmt.Errorf("describe stream %s: %w", s.Name, err)
@@ -175,6 +178,7 @@ func ConnectOptions(name string) []nats.Option {
 		nats.Name(name),
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // who is let in may be changed at the server
 		nats.ReconnectWait(200 * time.Millisecond),
 		nats.ReconnectJitter(100*time.Millisecond, 200*time.Millisecond),
 		nats.ReconnectBufSize(-1),

@@ -36,6 +36,9 @@ type writing struct {
 // finds the block that the stream's chain is at, and publishes the first event of
 // a new epoch.
 func (p *Publisher) open(ctx context.Context) (*writing, error) {
+	if err := connected(p.nc); err != nil {
+		return nil, err
+	}
 	js, err := jetstream.New(p.nc, jetstream.WithDefaultTimeout(p.settings.Timeout),
 		jetstream.WithPublishAsyncTimeout(p.settings.Timeout), jetstream.WithPublishAsyncMaxPending(4*batchMessages))
 	if err != nil {
