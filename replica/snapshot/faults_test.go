@@ -40,6 +40,22 @@ func loseMessages(f *fixture, name string) error {
 	return stream.Purge(f.t.Context(), jetstream.WithPurgeSubject(f.chunks.ChunkSubject(info.NUID)))
 }
 
+// Who stops does not wait for what does not arrive.
+func TestDownloadThatIsStoppedEndsAtOnce(t *testing.T) {
+	f := newFixture(t)
+	m, _ := f.upload(some(), 5)
+	if err := loseMessages(f, second(m)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err := f.store.Download(ctx, m, filepath.Join(t.TempDir(), "db"), nil)
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 2*time.Second {
+		t.Errorf("download ended with %v after %v", err, took)
+	}
+}
+
 func TestChunkThatIsNotWholeIsNamed(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -39,9 +38,10 @@ type Objects interface {
 // messages of up to 1 MiB where they are not told otherwise.
 const messageBytes = 512 << 10
 
-// objectTimeout bounds the wait for one object: a client that asks for one whose
-// messages are gone is never answered.
-const objectTimeout = 30 * time.Second
+// objectTimeout bounds the wait for the next piece of an object that is read: a
+// client that asks for one whose messages are gone is never answered. A whole one is
+// written within three times that.
+const objectTimeout = 10 * time.Second
 
 // OpenStore returns the Store whose buckets are NAME-chunks and NAME-manifests.
 // The error wraps ErrNotFound where they were never made.
@@ -120,41 +120,11 @@ func bucketError(err error) error {
 
 // Put implements Objects.
 func (b *Bucket) Put(ctx context.Context, name string, data []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	ctx, cancel := context.WithTimeout(ctx, 3*b.timeout)
 	defer cancel()
 	meta := jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: messageBytes}}
 	_, err := b.objects.Put(ctx, meta, bytes.NewReader(data))
 	return err
-}
-
-// Get implements Objects. The error wraps ErrDamaged where the object store
-// itself knows that the object is not whole.
-func (b *Bucket) Get(ctx context.Context, name string, limit int64) (data []byte, err error) {
-	timed, cancel := context.WithTimeout(ctx, b.timeout)
-	defer cancel()
-	object, err := b.objects.Get(timed, name)
-	if err != nil {
-		return nil, bucketError(err)
-	}
-	defer func() { err = errors.Join(err, object.Close()) }()
-	info, err := object.Info()
-	if err != nil {
-		return nil, err
-	}
-	var buffer bytes.Buffer
-	if info.Size <= uint64(limit) {
-		buffer.Grow(int(info.Size) + bytes.MinRead)
-	}
-	_, err = io.Copy(&buffer, io.LimitReader(object, limit+1))
-	switch {
-	case err == nil:
-		return buffer.Bytes(), nil
-	case errors.Is(err, jetstream.ErrDigestMismatch):
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	case ctx.Err() == nil: // most likely a wait that was too long
-		return nil, errors.Join(err, b.countMessages(ctx, info))
-	}
-	return nil, err
 }
 
 // countMessages says whether an object that did not arrive is there at all.
