@@ -72,7 +72,7 @@ func TestClusterLosesItsLeader(t *testing.T) {
 	}
 	stop()
 	converge(t, w, store)
-	isOneChain(t, events(t, connect(), settings))
+	isOneChain(t, events(t, connect()))
 }
 
 // drive lets the writer's chain grow until stop is called.

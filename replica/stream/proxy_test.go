@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"glimpse/replica"
 	"glimpse/replica/replicatest"
@@ -110,25 +109,22 @@ func TestAcknowledgementsAreLost(t *testing.T) {
 	p, _ := publish(t, nc, w, fast())
 	tail(t, srv.connect(), w.ID, store, fast())
 	converge(t, w, store)
-	js, err := jetstream.New(srv.connect())
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := srv.connect()
 	for round := range 4 {
 		eventually(t, "the writer knows", func() bool { s := p.Stats(); return s.InCharge && s.Published == w.Head() })
 		between.deaf.Store(true)
-		before := lastSequence(t, js)
+		before := lastSequence(t, direct)
 		sealMany(w, 3)
 		p.Wake()
 		// Where the writer was about to look at the stream, it has given up instead.
-		eventually(t, "the server has a message", func() bool { return lastSequence(t, js) > before || !p.Stats().InCharge })
+		eventually(t, "the server has a message", func() bool { return lastSequence(t, direct) > before || !p.Stats().InCharge })
 		if round%2 == 0 {
 			between.cut()
 		}
 		between.deaf.Store(false)
 		converge(t, w, store)
 	}
-	all := events(t, srv.connect(), fast())
+	all := events(t, srv.connect())
 	isOneChain(t, all)
 	sealed := 0
 	for _, e := range all {
@@ -143,11 +139,7 @@ func TestAcknowledgementsAreLost(t *testing.T) {
 	t.Logf("%d messages, sent again %d, epochs and turns %d", s.Messages, s.Retries, s.Unwinds)
 }
 
-func lastSequence(t *testing.T, js jetstream.JetStream) uint64 {
+func lastSequence(t *testing.T, nc *nats.Conn) uint64 {
 	t.Helper()
-	st, err := js.Stream(t.Context(), "glimpse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return st.CachedInfo().State.LastSeq
+	return theStream(t, nc).CachedInfo().State.LastSeq
 }

@@ -126,6 +126,39 @@ func tail(t testing.TB, nc *nats.Conn, id replica.Identity, store replica.Store,
 	return tl, run(t, tl.Run)
 }
 
+// A pair is a writer and its replica, both of which run on one server.
+type pair struct {
+	*natsServer
+	writer    *replicatest.Writer
+	store     *replicatest.Store
+	publisher *stream.Publisher
+	tail      *stream.Tail
+}
+
+// startPair returns a pair that is in step at a block above genesis.
+func startPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{natsServer: startServer(t), writer: replicatest.NewWriter(1)}
+	p.store = replicatest.NewStore(p.writer, 0)
+	p.publisher, _ = publish(t, p.connect(), p.writer, fast())
+	p.tail, _ = tail(t, p.connect(), p.writer.ID, p.store, fast())
+	p.seal(t, 2)
+	return p
+}
+
+// seal adds blocks and waits until the replica shows them.
+func (p *pair) seal(t *testing.T, n int) {
+	t.Helper()
+	sealMany(p.writer, n)
+	p.publisher.Wake()
+	p.converge(t)
+}
+
+func (p *pair) converge(t *testing.T) {
+	t.Helper()
+	converge(t, p.writer, p.store)
+}
+
 // eventually waits until something holds, looking every few milliseconds.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
@@ -156,20 +189,9 @@ func converge(t testing.TB, w *replicatest.Writer, s *replicatest.Store) {
 }
 
 // events reads all durable events of the stream, as a consumer would.
-func events(t *testing.T, nc *nats.Conn, s stream.Settings) (all []*replica.Event) {
+func events(t *testing.T, nc *nats.Conn) (all []*replica.Event) {
 	t.Helper()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := s.Name
-	if name == "" {
-		name = "glimpse"
-	}
-	st, err := js.Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := theStream(t, nc)
 	state := st.CachedInfo().State
 	a := replica.Assembler{}
 	for seq := state.FirstSeq; seq <= state.LastSeq; seq++ {
@@ -186,6 +208,20 @@ func events(t *testing.T, nc *nats.Conn, s stream.Settings) (all []*replica.Even
 		}
 	}
 	return all
+}
+
+// theStream is the one under test as the server has it.
+func theStream(t *testing.T, nc *nats.Conn) jetstream.Stream {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := js.Stream(t.Context(), "glimpse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
 }
 
 // isOneChain fails where events are not what a consumer needs: counted without a

@@ -56,19 +56,10 @@ func TestASilentServerHoldsNobodyUp(t *testing.T) {
 // What runs for months must not keep something of every message. It is not parallel,
 // because it counts the goroutines of the whole process.
 func TestMessagesLeaveNothingBehind(t *testing.T) {
-	srv := startServer(t)
-	w := replicatest.NewWriter(1)
-	store := replicatest.NewStore(w, 0)
-	p, _ := publish(t, srv.connect(), w, fast())
-	tail(t, srv.connect(), w.ID, store, fast())
-	sealMany(w, 2)
-	p.Wake()
-	converge(t, w, store)
+	p := startPair(t)
 	before := runtime.NumGoroutine()
 	for range 200 {
-		w.Seal()
-		p.Wake()
-		converge(t, w, store)
+		p.seal(t, 1)
 	}
 	if now := runtime.NumGoroutine(); now > before+20 {
 		t.Errorf("%d goroutines after 200 blocks, %d before", now, before)

@@ -37,7 +37,7 @@ func TestReplicaFollowsTheWriter(t *testing.T) {
 	}
 	converge(t, w, store)
 	eventually(t, "the replica shows what is pre-confirmed", func() bool { return replicatest.Equal(store.Shown().Overlay, w.Overlay()) })
-	isOneChain(t, events(t, srv.connect(), fast()))
+	isOneChain(t, events(t, srv.connect()))
 	s := tl.Stats()
 	if !s.Live || !s.Connected || s.Blocks != 0 || s.LastError != nil || s.Place != w.Head() {
 		t.Errorf("stats of a replica that is in step: %+v", s)
@@ -58,80 +58,52 @@ func TestLargeEventsAreCut(t *testing.T) {
 	publish(t, srv.connect(), w, settings)
 	tail(t, srv.connect(), w.ID, store, settings)
 	converge(t, w, store)
-	js, err := jetstream.New(srv.connect())
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := js.Stream(t.Context(), "glimpse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := st.CachedInfo().State.Msgs; n < 3*6 {
+	if n := theStream(t, srv.connect()).CachedInfo().State.Msgs; n < 3*6 {
 		t.Errorf("three blocks of 3 MiB are %d messages, want at least 18", n)
 	}
 }
 
 func TestTagsAndFactsArrive(t *testing.T) {
 	t.Parallel()
-	srv := startServer(t)
-	w := replicatest.NewWriter(1)
-	store := replicatest.NewStore(w, 0)
-	sealMany(w, 3)
-	p, _ := publish(t, srv.connect(), w, fast())
-	tail(t, srv.connect(), w.ID, store, fast())
-	converge(t, w, store)
-	w.Finalize()
-	p.Facts(&chain.Facts{Slots: []chain.SlotFact{{Address: chain.Address{1}, Value: chain.Value{2}}}})
-	eventually(t, "tags arrive", func() bool { m := store.Shown().Marks; return m.Safe != nil && *m.Safe == w.Head() })
-	eventually(t, "facts arrive", func() bool { f := store.Facts(); return len(f) == 1 && f[0].Slots[0].Value == (chain.Value{2}) })
+	p := startPair(t)
+	p.writer.Finalize()
+	p.publisher.Facts(&chain.Facts{Slots: []chain.SlotFact{{Address: chain.Address{1}, Value: chain.Value{2}}}})
+	eventually(t, "tags arrive", func() bool { m := p.store.Shown().Marks; return m.Safe != nil && *m.Safe == p.writer.Head() })
+	eventually(t, "facts arrive", func() bool { f := p.store.Facts(); return len(f) == 1 && f[0].Slots[0].Value == (chain.Value{2}) })
 }
 
 // What the writer's goroutines call returns at once while NATS is away, and what
 // happened meanwhile is published afterwards.
 func TestNATSAwayHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	srv := startServer(t)
-	w := replicatest.NewWriter(1)
-	store := replicatest.NewStore(w, 0)
-	p, _ := publish(t, srv.connect(), w, fast())
-	tail(t, srv.connect(), w.ID, store, fast())
-	sealMany(w, 2)
-	p.Wake()
-	converge(t, w, store)
-	srv.stop()
+	p := startPair(t)
+	p.stop()
 	began := time.Now()
 	for range 2000 {
-		w.Step()
-		p.Wake()
-		p.Overlay(w.Overlay(), time.Now().Add(time.Minute), replica.NotWithdrawn)
-		p.Facts(&chain.Facts{})
+		p.writer.Step()
+		p.publisher.Wake()
+		p.publisher.Overlay(p.writer.Overlay(), time.Now().Add(time.Minute), replica.NotWithdrawn)
+		p.publisher.Facts(&chain.Facts{})
 	}
 	if d := time.Since(began); d > 2*time.Second {
 		t.Errorf("2000 calls took %v while NATS was away", d)
 	}
-	eventually(t, "the writer says that it cannot publish", func() bool { return !p.Stats().InCharge && p.Stats().LastError != nil })
-	srv.start()
-	converge(t, w, store)
-	isOneChain(t, events(t, srv.connect(), fast()))
+	eventually(t, "the writer says that it cannot publish", func() bool { s := p.publisher.Stats(); return !s.InCharge && s.LastError != nil })
+	p.start()
+	p.converge(t)
+	isOneChain(t, events(t, p.connect()))
 }
 
 // A server that comes and goes in the middle of everything: no event is lost, no
 // event is there twice.
 func TestServerRestartsWhilePublishing(t *testing.T) {
 	t.Parallel()
-	srv := startServer(t)
-	w := replicatest.NewWriter(1)
-	store := replicatest.NewStore(w, 0)
-	p, _ := publish(t, srv.connect(), w, fast())
-	tl, _ := tail(t, srv.connect(), w.ID, store, fast())
+	p := startPair(t)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("writer at %s: %+v; replica: %+v", w.Head(), p.Stats(), tl.Stats())
+			t.Logf("writer at %s: %+v; replica: %+v", p.writer.Head(), p.publisher.Stats(), p.tail.Stats())
 		}
 	})
-	sealMany(w, 1)
-	p.Wake()
-	converge(t, w, store)
 	sealing := make(chan struct{})
 	go func() {
 		defer close(sealing)
@@ -139,20 +111,20 @@ func TestServerRestartsWhilePublishing(t *testing.T) {
 		defer tick.Stop()
 		for range 3000 {
 			<-tick.C
-			w.Step()
-			p.Wake()
+			p.writer.Step()
+			p.publisher.Wake()
 		}
 	}()
 	for range 3 {
-		before := store.Shown().Head
-		eventually(t, "the replica goes on", func() bool { return store.Shown().Head != before || over(sealing) })
-		srv.stop()
-		srv.start()
+		before := p.store.Shown().Head
+		eventually(t, "the replica goes on", func() bool { return p.store.Shown().Head != before || over(sealing) })
+		p.stop()
+		p.start()
 	}
 	<-sealing
-	p.Wake()
-	converge(t, w, store)
-	isOneChain(t, events(t, srv.connect(), fast()))
+	p.publisher.Wake()
+	p.converge(t)
+	isOneChain(t, events(t, p.connect()))
 }
 
 func over(c <-chan struct{}) bool {
@@ -192,7 +164,7 @@ func TestWriterGoesOnAfterARestart(t *testing.T) {
 			tt.between(w)
 			publish(t, srv.connect(), w, fast())
 			converge(t, w, store)
-			all := events(t, srv.connect(), fast())
+			all := events(t, srv.connect())
 			isOneChain(t, all)
 			for _, e := range all[1:] {
 				if u, ok := e.Body.(*replica.Unwound); ok && (u.To != before) != tt.unwound {
@@ -205,27 +177,19 @@ func TestWriterGoesOnAfterARestart(t *testing.T) {
 
 func TestStreamDeleted(t *testing.T) {
 	t.Parallel()
-	srv := startServer(t)
-	w := replicatest.NewWriter(1)
-	store := replicatest.NewStore(w, 0)
-	p, _ := publish(t, srv.connect(), w, fast())
-	tail(t, srv.connect(), w.ID, store, fast())
-	sealMany(w, 10)
-	p.Wake()
-	converge(t, w, store)
-	js, err := jetstream.New(srv.connect())
+	p := startPair(t)
+	p.seal(t, 8)
+	js, err := jetstream.New(p.connect())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := js.DeleteStream(t.Context(), "glimpse"); err != nil {
 		t.Fatal(err)
 	}
-	sealMany(w, 3)
-	p.Wake()
-	converge(t, w, store)
-	w.Reorganise(4, 6)
-	p.Wake()
-	converge(t, w, store)
+	p.seal(t, 3)
+	p.writer.Reorganise(4, 6)
+	p.publisher.Wake()
+	p.converge(t)
 }
 
 // A replica that was away for longer than the stream keeps is told to get a
@@ -242,15 +206,7 @@ func TestTruncation(t *testing.T) {
 	whole := replicatest.NewStore(w, 0)
 	tail(t, srv.connect(), w.ID, whole, settings)
 	converge(t, w, whole)
-	js, err := jetstream.New(srv.connect())
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := js.Stream(t.Context(), "glimpse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := st.Purge(t.Context(), jetstream.WithPurgeKeep(50)); err != nil {
+	if err := theStream(t, srv.connect()).Purge(t.Context(), jetstream.WithPurgeKeep(50)); err != nil {
 		t.Fatal(err)
 	}
 	tail(t, srv.connect(), w.ID, near, settings)
@@ -322,14 +278,14 @@ func TestReplacedWriterStops(t *testing.T) {
 	if err := one.wait(t); !errors.Is(err, stream.ErrReplaced) {
 		t.Errorf("the first ends with %v, want ErrReplaced", err)
 	}
-	isOneChain(t, events(t, srv.connect(), fast()))
+	isOneChain(t, events(t, srv.connect()))
 }
 
 // forge publishes the first event of another writer's epoch.
 func forge(t *testing.T, srv *natsServer, w *replicatest.Writer) {
 	t.Helper()
 	nc := srv.connect()
-	last := events(t, nc, fast())
+	last := events(t, nc)
 	e := &replica.Event{Chain: w.ID, Epoch: last[len(last)-1].Epoch + 1, Order: 1, Body: &replica.Unwound{To: w.Head(), Goal: w.Head()}}
 	messages, err := replica.Cut(e, replica.DefaultPiece, replica.DefaultMaxEvent)
 	if err != nil {
