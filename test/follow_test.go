@@ -100,6 +100,24 @@ func followLoad(t *testing.T, upstream, source string, args ...string) {
 	})
 }
 
+// bundle puts slots together to be read by one call each, which a chain of thousands
+// of blocks needs to be compared in minutes.
+func bundle(slots map[chain.Address]map[chain.Slot]bool) (all []map[chain.Address][]chain.Slot) {
+	const most = 1000
+	size := most
+	for addr, of := range slots {
+		for slot := range of {
+			if size == most {
+				all, size = append(all, make(map[chain.Address][]chain.Slot)), 0
+			}
+			last := all[len(all)-1]
+			last[addr] = append(last[addr], slot)
+			size++
+		}
+	}
+	return all
+}
+
 // compareFollowed compares all that the follower says changed, and all slots of
 // the contracts, at every block. From an upstream of our own it also compares the
 // blocks and receipts, byte by byte.
@@ -133,6 +151,10 @@ func compareFollowed(t *testing.T, follower, upstream string, first, last uint64
 		t.Fatal("no slot changed")
 	}
 	ours := strings.HasPrefix(string(call(t, upstream, "web3_clientVersion")), `"glimpse/`)
+	var bundles []map[chain.Address][]chain.Slot
+	if ours {
+		bundles = bundle(slots)
+	}
 	for n := first; n <= last; n++ {
 		var calls []rpcCall
 		add := func(method string, params ...any) {
@@ -142,9 +164,15 @@ func compareFollowed(t *testing.T, follower, upstream string, first, last uint64
 			add("debug_getRawBlock")
 			add("debug_getRawReceipts")
 		}
+		for _, b := range bundles {
+			add("eth_getStorageValues", b)
+		}
 		for addr, of := range slots {
 			for slot := range of {
 				add("eth_getStorageAt", addr, slot)
+				if ours {
+					break // one of each; all are in the bundles
+				}
 			}
 		}
 		for addr := range touched {

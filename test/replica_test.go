@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -95,8 +96,8 @@ func TestReplicas(t *testing.T) {
 		call(t, w.url(), "dev_pauseSealing")
 		sameStamp(t, w.url(), replicas...)
 		last := height(t, w.url())
+		compareAll(t, w, replicas, last)
 		for i, r := range replicas {
-			compareFollowed(t, r.url(), w.url(), 0, last)
 			comparePending(t, r.url(), w.url(), l.scatters)
 			t.Logf("replica %d: %s", i, call(t, r.url(), "glimpse_status"))
 		}
@@ -108,6 +109,19 @@ func TestReplicas(t *testing.T) {
 			}
 		}
 	})
+}
+
+// compareAll compares every slot and code at every block, all replicas at the same
+// time.
+func compareAll(t *testing.T, w *server, replicas []*server, last uint64) {
+	t.Helper()
+	began := time.Now()
+	var busy sync.WaitGroup
+	for _, r := range replicas {
+		busy.Go(func() { compareFollowed(t, r.url(), w.url(), 0, last) })
+	}
+	busy.Wait()
+	t.Logf("compared within %v", time.Since(began).Round(time.Millisecond))
 }
 
 // comparePending compares the first slots of contracts on pending.

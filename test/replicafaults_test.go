@@ -98,7 +98,13 @@ func (w *replicaWorld) killLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.kill(t, leader)
+	began := time.Now()
+	if _, err := w.cluster.StreamLeader(t.Context(), w.js, "glimpse"); err != nil {
+		t.Fatal(err)
+	}
+	elected := time.Since(began)
 	w.converged(t)
+	t.Logf("the servers elected another leader within %v, and all were in step %v later", elected.Round(10*time.Millisecond), (time.Since(began) - elected).Round(10*time.Millisecond))
 	w.restart(t, leader)
 }
 
