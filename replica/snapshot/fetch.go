@@ -35,6 +35,8 @@ func (b *Bucket) Get(ctx context.Context, name string, limit int64) ([]byte, err
 			switch {
 			case err == nil:
 				return f.data.Bytes(), nil
+			case ctx.Err() != nil: // the library says it in words of its own
+				return nil, ctx.Err()
 			case errors.Is(err, jetstream.ErrDigestMismatch):
 				return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 			}
