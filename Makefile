@@ -136,7 +136,7 @@ e2e-follow: geth anvil
 # processes, while $(REPLICA_READS) reads go to the replicas in turn.
 e2e-replica:
 	GLIMPSE_REPLICA_BLOCKS=$(REPLICA_BLOCKS) GLIMPSE_REPLICA_FAULTS=1 GLIMPSE_REPLICA_READS=$(REPLICA_READS) \
-		$(GO) test -run '^TestReplicas$$|^TestReplicaFaults$$|^TestReplicaOf|^TestReplicaWithout' -v -count 1 -timeout 30m ./test
+		$(GO) test -run '^TestReplicas$$|^TestReplicaFaults$$|^TestReplicaOf|^TestReplicaWithout|^TestStopping' -v -count 1 -timeout 30m ./test
 
 # OP-Stack rules beside an op-geth from its own module.
 e2e-opgeth:

@@ -281,6 +281,35 @@ func TestReplicaWithoutAStore(t *testing.T) {
 	}
 }
 
+// A NATS server that is frozen, and closes no connection, keeps neither a replica nor
+// a writer from stopping in the time that it has.
+func TestStoppingBesideAFrozenServer(t *testing.T) {
+	frozen := startWriter(t, "--dev.block-time", "200ms", "--dev.flashblock-time", "20ms")
+	dir := t.TempDir()
+	nodes := []*server{
+		startReplica(t, frozen.nats, filepath.Join(dir, "r"), "--shutdown-timeout", "4s"),
+		startDev(t, "--publish", frozen.nats, "--nats.stream", "other", "--snapshot-every", "100ms", "--shutdown-timeout", "4s",
+			"--datadir", filepath.Join(dir, "w"), "--dev.block-time", "200ms", "--dev.flashblock-time", "20ms"),
+	}
+	nodes[0].ready(t, "")
+	eventually(t, "a snapshot", func() bool { return metricOf(t, nodes[1], `glimpse_snapshots_total{outcome="made"}`) > 0 })
+	signal := func(s syscall.Signal) {
+		if err := frozen.cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	defer signal(syscall.SIGCONT)
+	nodes[0].unready(t, "", "disconnected") // by then it has asked, and waits for an answer
+	for i, n := range nodes {
+		began := time.Now()
+		n.stopNow(t)
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("node %d took %v to stop", i, took)
+		}
+	}
+}
+
 // freePort returns a port that nobody had a moment ago.
 func freePort(t *testing.T) string {
 	t.Helper()
