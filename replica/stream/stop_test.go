@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"glimpse/replica"
 	"glimpse/replica/replicatest"
 	"glimpse/replica/stream"
 )
@@ -31,7 +32,7 @@ func TestASilentServerHoldsNobodyUp(t *testing.T) {
 	store := replicatest.NewStore(w, 0)
 	ours, theirs := connect(), connect()
 	p, writer := publish(t, ours, w, stream.Settings{})
-	tl, replica := tail(t, theirs, w.ID, store, stream.Settings{})
+	tl, reader := tail(t, theirs, w.ID, store, stream.Settings{})
 	sealMany(w, 2)
 	p.Wake()
 	converge(t, w, store)
@@ -41,7 +42,7 @@ func TestASilentServerHoldsNobodyUp(t *testing.T) {
 	// By then heartbeats are missing, and both ask what has become of the stream.
 	eventually(t, "the replica hears nothing", func() bool { return time.Since(tl.Stats().Answered) > 2500*time.Millisecond })
 	began := time.Now()
-	for _, part := range []*running{replica, writer} {
+	for _, part := range []*running{reader, writer} {
 		if err := part.end(t); err != nil {
 			t.Error(err)
 		}
@@ -63,5 +64,35 @@ func TestMessagesLeaveNothingBehind(t *testing.T) {
 	}
 	if now := runtime.NumGoroutine(); now > before+20 {
 		t.Errorf("%d goroutines after 200 blocks, %d before", now, before)
+	}
+}
+
+// After NATS was away, a replica does not take itself to be in step before the writer
+// has said where it is: what the stream has by then may be old.
+func TestNobodyIsInStepByGuessing(t *testing.T) {
+	t.Parallel()
+	p := startPair(t)
+	for range 3 {
+		p.publisher.Overlay(&replica.Overlay{Parent: p.writer.Head()}, time.Now().Add(time.Minute), replica.NotWithdrawn)
+		eventually(t, "the writer is heard of", func() bool { return p.tail.Stats().HeardHere })
+		p.stop()
+		sealMany(p.writer, 200)
+		p.publisher.Overlay(&replica.Overlay{Parent: p.writer.Head()}, time.Now().Add(time.Minute), replica.NotWithdrawn)
+		away := time.Now()
+		p.publisher.Wake()
+		eventually(t, "the stream is lost", func() bool { return !p.tail.Stats().Connected })
+		p.start()
+		for deadline := time.Now().Add(patience); ; {
+			s := p.tail.Stats()
+			if s.Place == p.writer.Head() && s.HeardHere && s.Blocks == 0 {
+				break
+			}
+			if s.HeardHere && s.Heard.After(away) && s.Behind < time.Since(away)/2 {
+				t.Fatalf("at %s it has heard of the writer, which is at %s, and says that it is %d blocks and %v behind", s.Place, p.writer.Head(), s.Blocks, s.Behind)
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("it does not come back: %+v", s)
+			}
+		}
 	}
 }

@@ -63,7 +63,7 @@ type TailStats struct {
 	Live      bool      // readers see all that was read, and there was no more
 	Place     chain.Ref // the block that the events lead to; the store's head while that is not known
 	Writer    chain.Ref // the writer's newest block, as far as was heard
-	Heard     time.Time // when the writer was last heard of; zero before. What was in the stream already does not count
+	Heard     time.Time // when the writer last said where it is; zero before. The stream may be behind it, so what is in that does not count
 	HeardHere bool      // that was since the stream was last lost, and found
 	Answered  time.Time // when a server last said something about the stream; zero before
 
@@ -85,7 +85,7 @@ type TailStats struct {
 	LastWithdrawn replica.Reason // why the writer withdrew pre-confirmed state last
 	LastError     error          // why it is not connected, or what went wrong last; nil while all is well
 
-	since time.Time // when it was last not behind
+	since time.Time // when the writer was last heard of and it was not behind that
 }
 
 // NewTail returns a Tail, which does nothing before Run. The connection has
@@ -291,16 +291,12 @@ func (t *Tail) message(m jetstream.Msg) error {
 }
 
 func (t *Tail) apply(e *replica.Event, meta *jetstream.MsgMetadata) error {
-	atEnd := t.applier.Live() // so what comes now is new
 	d := t.applier.Apply(e)
 	t.count(func(s *TailStats) {
 		s.Outcomes[d.Outcome]++
 		s.Sequence = t.sequence
 		s.Delay = time.Since(meta.Timestamp)
 		s.Answered = time.Now()
-		if atEnd {
-			s.Heard, s.HeardHere = s.Answered, true
-		}
 		if at := e.At(); at.Number > s.Writer.Number {
 			s.Writer = at
 		}
@@ -406,8 +402,8 @@ func (t *Tail) note() {
 	live := t.applier.Live()
 	t.count(func(s *TailStats) {
 		s.Place, s.Live = place, live
-		if live && place.Number >= s.Writer.Number {
-			s.since = time.Now()
+		if live && s.HeardHere && place.Number >= s.Writer.Number {
+			s.since = s.Heard
 		}
 	})
 }
