@@ -45,11 +45,11 @@ func TestDeployedConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ordered, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	consumer, err := s.CreateConsumer(ctx, jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1}) // as stream.Tail does
 	if err != nil {
 		t.Fatal(err)
 	}
-	if message, err := ordered.Next(jetstream.FetchMaxWait(10 * time.Second)); err != nil || string(message.Data()) != "block" {
+	if message, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second)); err != nil || string(message.Data()) != "block" {
 		t.Errorf("read the stream as a replica: got %v, %v", message, err)
 	}
 	store, err := snapshot.OpenStore(ctx, replica, "glimpse", snapshot.Options{})
