@@ -141,6 +141,36 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
+// Reads at the newest block of a chain that grows: a block of other slots comes
+// after as many reads as there are slots.
+func BenchmarkReadLive(b *testing.B) {
+	f := newFiller(b)
+	const slots, perBlock = 50_000, 125
+	for i := 0; i < slots; i += perBlock {
+		f.commit(&chain.Diff{Accounts: []chain.AccountDiff{slotsOf(alice, i, perBlock)}})
+	}
+	if err := f.db.Compact(); err != nil {
+		b.Fatal(err)
+	}
+	keys := make([]chain.Slot, 4096)
+	for i := range keys {
+		keys[i] = numbered(uint64(i * 7919 % slots))
+	}
+	latest := f.view(f.head.Number)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if i%len(keys) == 0 {
+			b.StopTimer()
+			f.commit(&chain.Diff{Accounts: []chain.AccountDiff{slotsOf(bob, i, perBlock)}})
+			latest = f.view(f.head.Number)
+			b.StartTimer()
+		}
+		if _, err := latest.Slot(alice, keys[i%len(keys)]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // The time of a read must not depend on how many versions its slot has. All
 // stores have the same number of versions, of the slot that is read or of others.
 func BenchmarkHotSlot(b *testing.B) {

@@ -158,6 +158,7 @@ func (db *DB) commitLocked(b *Block, how *pebble.WriteOptions) error {
 		return fmt.Errorf("%w: %s, want %s", ErrDigest, h.digests.head, b.Digest)
 	}
 	c.setHeads(h)
+	db.known.writes(b.Diff, b.Number)
 	return db.apply(c, h, how)
 }
 

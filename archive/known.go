@@ -13,9 +13,10 @@ import (
 // A knownSlots remembers slots that were read, so that those that many ask for
 // cost no seek. What it holds are facts about blocks that are there: from one
 // block through another, a slot has a value. A commit adds blocks and makes none
-// of these facts untrue, so nothing has to be told to it, and there is no moment
-// at which it is behind. Only Unwind takes blocks away: each fact is of one branch,
-// and readers of another do not see it.
+// of these facts untrue, so there is no moment at which it is behind; where no block
+// since has written the slot, the fact holds for the newer blocks too. Only Unwind
+// takes blocks away: each fact is of one branch, and readers of another do not see
+// it.
 //
 // Reads take no lock (P4). Everything is in atomic words under a sequence number
 // that is odd while an entry is written; whoever meets that, or a number that
@@ -23,6 +24,7 @@ import (
 type knownSlots struct {
 	seed    maphash.Seed
 	entries []knownSlot // a power of two of them
+	last    lastWrites
 }
 
 // A knownSlot fills two lines of a processor's cache.
@@ -46,7 +48,7 @@ func newKnownSlots(bytes int64) *knownSlots {
 	for 2*count*knownSlotBytes <= bytes {
 		count *= 2
 	}
-	return &knownSlots{seed: maphash.MakeSeed(), entries: make([]knownSlot, count)}
+	return &knownSlots{seed: maphash.MakeSeed(), entries: make([]knownSlot, count), last: newLastWrites(int(count))}
 }
 
 // A slotKey is an address and a slot as words, and where they belong.
@@ -81,16 +83,19 @@ const knownPlaces = 4
 // find returns the value of a slot at block n of a branch, where it is known.
 func (k *knownSlots) find(key *slotKey, branch uint64, n chain.Number) (v chain.Value, ok bool) {
 	for i := range knownPlaces {
-		if v, ok = k.place(key, i).read(key, branch, n); ok {
+		if v, ok = k.place(key, i).read(key, branch, n, &k.last); ok {
 			return v, true
 		}
 	}
 	return chain.Value{}, false
 }
 
-func (e *knownSlot) read(key *slotKey, branch uint64, n chain.Number) (v chain.Value, ok bool) {
+func (e *knownSlot) read(key *slotKey, branch uint64, n chain.Number, last *lastWrites) (v chain.Value, ok bool) {
 	sequence := e.sequence.Load()
-	if sequence%2 != 0 || e.branch.Load() != branch+1 || uint64(n) < e.from.Load() || uint64(n) > e.through.Load() || !e.has(key) {
+	if sequence%2 != 0 || e.branch.Load() != branch+1 || uint64(n) < e.from.Load() || !e.has(key) {
+		return chain.Value{}, false
+	}
+	if through := e.through.Load(); uint64(n) > through && !last.none(key, through) {
 		return chain.Value{}, false
 	}
 	for i := range e.value {

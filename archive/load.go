@@ -29,6 +29,7 @@ func (db *DB) load() error {
 		err = db.setFormat(isSparse(version))
 	}
 	if err == nil && found {
+		db.known.last.since = uint64(h.head.Number)
 		err = db.loadCurrent(h)
 	}
 	return errors.Join(err, db.faults.err())
