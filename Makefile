@@ -1,15 +1,15 @@
 # What CI runs is here, and nothing else is. `make check` is all of it but the
 # end-to-end targets.
 
-GO          ?= go
-BUILD       := build
-FUZZTIME    ?= 30000x
-BLOCKS      ?= 200
-CHAIN       ?= 2000
-KILLS       ?= 50
+GO             ?= go
+BUILD          := build
+FUZZTIME       ?= 30000x
+FOLLOW_BLOCKS  ?= 200
+CHAIN_BLOCKS   ?= 2000
+KILLS          ?= 50
 REPLICA_BLOCKS ?= 1800
 REPLICA_READS  ?= 20000
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+STATICCHECK    := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: build test lint race fuzz bench bench-smoke bench-peers bench-peers-smoke bench-peers-build memory latency follow-latency replica-latency replica-scale hostile e2e e2e-geth e2e-kill e2e-clients e2e-follow e2e-replica e2e-opgeth anvil geth check clean
 
@@ -84,7 +84,7 @@ follow-latency:
 	GLIMPSE_LATENCY_FLASHBLOCKS=300 $(GO) test -run '^TestFollowLatency$$' -v -count 1 -timeout 30m ./test
 
 # From a deployment on the writer's own pending to the same on two replicas, 300 of
-# them; more than 20 ms at p99 fails.
+# them.
 replica-latency:
 	GLIMPSE_REPLICA_DEPLOYMENTS=300 $(GO) test -run '^TestReplicaLatency$$' -v -count 1 -timeout 30m ./test
 
@@ -112,9 +112,9 @@ anvil:
 
 ANVIL := $(CURDIR)/e2e/anvil/node_modules/.bin/anvil
 
-# Every slot and code compared beside geth, at every block of a chain of $(CHAIN).
+# Every slot and code compared beside geth, at every block of a chain of $(CHAIN_BLOCKS).
 e2e-geth: geth
-	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth GLIMPSE_CHAIN_BLOCKS=$(CHAIN) $(GO) test -run 'AgainstGeth$$' -v -count 1 -timeout 30m ./test ./follow/upstream
+	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth GLIMPSE_CHAIN_BLOCKS=$(CHAIN_BLOCKS) $(GO) test -run 'AgainstGeth$$' -v -count 1 -timeout 30m ./test ./follow/upstream
 
 # Imports killed at random moments, $(KILLS) times.
 e2e-kill:
@@ -126,9 +126,9 @@ e2e-clients: anvil
 	npm --prefix e2e/clients install --no-package-lock --no-audit --no-fund --loglevel=error
 	GLIMPSE_CLIENTS=$(CURDIR)/e2e/clients GLIMPSE_ANVIL=$(ANVIL) $(GO) test -run '^TestClients' -v -count 1 -timeout 10m ./test
 
-# A geth, an anvil and glimpse dev, each followed for $(BLOCKS) blocks and compared.
+# A geth, an anvil and glimpse dev, each followed for $(FOLLOW_BLOCKS) blocks and compared.
 e2e-follow: geth anvil
-	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth GLIMPSE_ANVIL=$(ANVIL) GLIMPSE_FOLLOW_BLOCKS=$(BLOCKS) \
+	GLIMPSE_GETH=$(CURDIR)/$(BUILD)/geth GLIMPSE_ANVIL=$(ANVIL) GLIMPSE_FOLLOW_BLOCKS=$(FOLLOW_BLOCKS) \
 		$(GO) test -run '^TestFollow' -v -count 1 -timeout 30m ./test
 
 # Replicas compared over $(REPLICA_BLOCKS) blocks, which at two seconds each would be
