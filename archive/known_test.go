@@ -136,9 +136,9 @@ func TestKnownSlotsOutliveBlocks(t *testing.T) {
 func TestKnownSlotsBesideAWriter(t *testing.T) {
 	seed := rand.Uint64()
 	t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-		const slots, blocks = 6, 1000
+		const slots, blocks = 6, 10_000
 		random := rand.New(rand.NewPCG(seed, 1))
-		var versions [slots][blocks]chain.Number // the block that wrote what a slot has at a block
+		versions := make([][blocks]chain.Number, slots) // the block that wrote what a slot has at a block
 		for n := 1; n < blocks; n++ {
 			for s := range versions {
 				if versions[s][n] = versions[s][n-1]; random.IntN(10) == 0 {
@@ -148,12 +148,12 @@ func TestKnownSlotsBesideAWriter(t *testing.T) {
 		}
 		known := newKnownSlots(64 * knownSlotBytes)
 		value := func(s int, n uint64) chain.Value { return truth(uint16(s), 0, 10*versions[s][n]) }
-		var head atomic.Uint64
+		var head, found atomic.Uint64
 		var readers sync.WaitGroup
 		for w := range 3 {
 			random := rand.New(rand.NewPCG(seed, uint64(w+2)))
 			readers.Go(func() {
-				for n := uint64(0); n < blocks-1; {
+				for n := uint64(0); n < blocks-1; runtime.Gosched() {
 					n = head.Load()
 					s := random.IntN(slots)
 					key := known.key(chain.Address{1}, chain.Slot{byte(s)})
@@ -162,7 +162,9 @@ func TestKnownSlotsBesideAWriter(t *testing.T) {
 						t.Errorf("slot %d at %d is %s, want %s", s, n, got, want)
 						return
 					}
-					if !ok {
+					if ok {
+						found.Add(1)
+					} else {
 						known.add(&key, 0, versions[s][n], chain.Number(n), value(s, n))
 					}
 				}
@@ -180,5 +182,8 @@ func TestKnownSlotsBesideAWriter(t *testing.T) {
 			runtime.Gosched()
 		}
 		readers.Wait()
+		if found.Load() == 0 {
+			t.Error("nothing was known")
+		}
 	})
 }
