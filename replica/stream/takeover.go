@@ -29,6 +29,7 @@ type writing struct {
 
 	cursor  chain.Ref   // the block that the stream's chain is at
 	history []chain.Ref // blocks that were published in this epoch, oldest first
+	goal    *chain.Ref  // the block that replicas wait for before they show anything new; nil for none
 	marks   replica.Marks
 }
 

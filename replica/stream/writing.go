@@ -61,17 +61,28 @@ func (w *writing) step(ctx context.Context, c Chain) (done bool, err error) {
 		}
 		return false, w.turn(ctx, c, to, c.Head())
 	}
+	if w.goal != nil {
+		on, err := onChain(c, *w.goal)
+		if err != nil {
+			return false, err
+		}
+		if !on { // replicas would wait for it for ever
+			return false, w.turn(ctx, c, w.cursor, c.Head())
+		}
+	}
 	if w.cursor == c.Head() {
 		return true, w.sendTags(ctx, c.Marks())
 	}
 	return false, w.sendBlocks(ctx, c)
 }
 
-// turn publishes that the chain goes on from a block.
+// turn publishes that the chain goes on from a block, and that what follows is not
+// to be shown before the goal is there.
 func (w *writing) turn(ctx context.Context, c Chain, to, goal chain.Ref) error {
 	if err := w.send(ctx, &replica.Unwound{To: to, Goal: goal}); err != nil {
 		return err
 	}
+	w.goal = &goal
 	w.marks = replica.Marks{Safe: upTo(w.marks.Safe, to), Finalized: upTo(w.marks.Finalized, to)}
 	for len(w.history) > 0 && w.history[len(w.history)-1].Number >= to.Number {
 		w.history = w.history[:len(w.history)-1]
@@ -93,6 +104,9 @@ func (w *writing) arrive(ref chain.Ref) {
 		w.history = slices.Delete(w.history, 0, keepHistory/2)
 	}
 	w.cursor = ref
+	if w.goal != nil && *w.goal == ref {
+		w.goal = nil
+	}
 	w.history = append(w.history, ref)
 	w.count(func(s *PublisherStats) { s.Published, s.Sequence = ref, w.sequence })
 }
