@@ -149,7 +149,7 @@ func (w *replicaWorld) watchReadiness(ctx context.Context, t *testing.T) {
 	}
 	// What was there longer ago than the lag that is allowed, and the time that it
 	// takes to notice, must be here.
-	const noticed = 2*worldMaxLag + time.Second
+	const noticed = 2*worldMaxLag + 2*time.Second
 	for ; ctx.Err() == nil; pause(t, 50*time.Millisecond) {
 		seen := w.seen.Load()
 		if n, ok := heightOf(w.writer.Load()); ok {

@@ -49,7 +49,7 @@ func TestDeployedConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if message, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second)); err != nil || string(message.Data()) != "block" {
+	if message, err := consumer.Next(jetstream.FetchMaxWait(time.Minute)); err != nil || string(message.Data()) != "block" {
 		t.Errorf("read the stream as a replica: got %v, %v", message, err)
 	}
 	store, err := snapshot.OpenStore(ctx, replica, "glimpse", snapshot.Options{})

