@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"glimpse/archive"
+	"glimpse/archive/archivetest"
 	"glimpse/chain"
 )
 
@@ -15,26 +16,18 @@ import (
 // theirs, and refused before anything is written.
 func TestCommitOfABlockWithItsDigest(t *testing.T) {
 	genesis := archive.Block{Ref: chain.Ref{Hash: chain.Hash{1}}, Diff: new(chain.Diff)}
-	open := func() *archive.DB {
-		db, err := archive.Open("", archive.Options{})
-		if err == nil {
-			err = db.Init(archive.Identity{ChainID: 7, Genesis: genesis.Hash}, genesis)
-		}
-		if err != nil {
+	begin := func() *archive.DB {
+		db := open(t, archivetest.NewDisk())
+		if err := db.Init(archive.Identity{ChainID: 7, Genesis: genesis.Hash}, genesis); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() {
-			if err := db.Close(); err != nil {
-				t.Error(err)
-			}
-		})
 		return db
 	}
 	next := archive.Block{
 		Ref: chain.Ref{Number: 1, Hash: chain.Hash{2}}, Parent: genesis.Hash, Header: []byte{1}, Diff: new(chain.Diff),
 		Transactions: []chain.Hash{{3}, {4}}, Receipts: []byte{5},
 	}
-	theirs, ours := open(), open()
+	theirs, ours := begin(), begin()
 	if err := theirs.Commit(next); err != nil {
 		t.Fatal(err)
 	}
