@@ -111,10 +111,6 @@ func (k *checker) meta(key, value []byte) error {
 			return corrupt(key, "want none in a store that begins with genesis")
 		}
 		k.digest.add(key, value)
-	case metaDigests:
-		if !k.heads.digests.known {
-			return corrupt(key, "want none in a store without digests")
-		}
 	case metaSafe, metaFinalized:
 		ref, err := decodeRef(value)
 		if err != nil {

@@ -59,7 +59,7 @@ func (db *DB) checkpoint(dir string) (Checkpoint, error) {
 	if err := db.dropLogs(dir); err != nil {
 		return Checkpoint{}, errors.Join(err, db.fs.RemoveAll(dir))
 	}
-	return Checkpoint{r.heads.head, r.heads.digests.head}, nil
+	return Checkpoint{r.heads.head, r.heads.digest}, nil
 }
 
 // flushUnderReader flushes without holding writers up. A Reader is what keeps

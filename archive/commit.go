@@ -79,7 +79,7 @@ func (db *DB) init(id Identity, genesis Block) error {
 	defer c.close()
 	h := heads{identity: id, head: genesis.Ref}
 	c.set(metaKey(metaIdentity), appendIdentity(nil, id))
-	h.digests = c.setFirstBlock(&genesis, id)
+	h.digest = c.setBlock(&genesis, digestSeed(id))
 	c.setHeads(h)
 	for i := range genesis.Diff.Accounts {
 		c.setGenesisAccount(&genesis.Diff.Accounts[i])
@@ -153,17 +153,17 @@ func (db *DB) commitLocked(b *Block, how *pebble.WriteOptions) error {
 		return err
 	}
 	h.head = b.Ref
-	h.digests.head = c.setBlock(b, h.digests.head)
-	if b.Digest != (Digest{}) && b.Digest != h.digests.head {
-		return fmt.Errorf("%w: %s, want %s", ErrDigest, h.digests.head, b.Digest)
+	h.digest = c.setBlock(b, h.digest)
+	if b.Digest != (Digest{}) && b.Digest != h.digest {
+		return fmt.Errorf("%w: %s, want %s", ErrDigest, h.digest, b.Digest)
 	}
 	c.setHeads(h)
 	db.known.writes(b.Diff, b.Number)
 	return db.apply(c, h, how)
 }
 
-// setBlock adds what every block has, genesis too, and returns its digest, which
-// follows that of the block before (A7).
+// setBlock adds what every block has, the first too, and returns its digest, which
+// follows that of the block before (A7), or digestSeed.
 func (c *changes) setBlock(b *Block, previous Digest) Digest {
 	digest := newDigester(previous, b.Number)
 	setNumbered := func(space byte, value []byte) {
@@ -185,13 +185,6 @@ func (c *changes) setBlock(b *Block, previous Digest) Digest {
 	c.setDigest(b.Number, sum)
 	c.writeSide(b.Side)
 	return sum
-}
-
-// setFirstBlock adds the block that a store begins with, and with it its
-// digests.
-func (c *changes) setFirstBlock(b *Block, id Identity) digests {
-	c.set(metaKey(metaDigests), appendNumber(nil, b.Number))
-	return digests{known: true, begin: b.Number, head: c.setBlock(b, digestSeed(id))}
 }
 
 func (c *changes) setCode(code chain.Code, first chain.Number) {

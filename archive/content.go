@@ -21,9 +21,8 @@ import (
 // whole.
 //
 // Outside it is what may differ between such stores: side data, tags, the hashes
-// of blocks that were unwound, where digests begin, the chain's configuration,
-// and in a sparse store bytecode and what KeepOrigin was told, which depend on
-// what was asked for.
+// of blocks that were unwound, the chain's configuration, and in a sparse store
+// bytecode and what KeepOrigin was told, which depend on what was asked for.
 //
 // Unlike Check it believes what it reads, and unlike Digest it looks at what
 // became of the blocks after they were committed. It ends early, with the

@@ -229,16 +229,33 @@ func TestOpenRefusesADirectoryInUse(t *testing.T) {
 	}
 }
 
+// Only what this program writes is read, by whatever it is opened for.
 func TestOpenRefusesAnotherFormat(t *testing.T) {
-	disk := archivetest.NewDisk()
-	db := open(t, disk)
-	newer := []byte{0, 0, 0, 0, 0, 0, 0, 7}
-	if err := errors.Join(db.Init(id, genesis), db.Plant([]byte("mformat"), newer), db.Close()); err != nil {
-		t.Fatal(err)
+	tests := []struct {
+		name   string
+		format []byte
+		want   string
+	}{
+		{"older", join(5), "0000000000000005, this program reads 7 and 8"},
+		{"older and sparse", join(6), "0000000000000006, this program reads 7 and 8"},
+		{"newer", join(9), "0000000000000009, this program reads 7 and 8"},
+		{"of no number", []byte{7}, "07, this program reads 7 and 8"},
+		{"none", nil, "it has none"},
 	}
-	_, err := archive.Open("db", archive.Options{FS: disk.FS})
-	if !errors.Is(err, archive.ErrFormat) || !strings.Contains(err.Error(), "this program reads 1 to 6") {
-		t.Errorf("Open: got %v, want ErrFormat naming the format it reads", err)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			disk := archivetest.NewDisk()
+			db := openUnchecked(t, disk)
+			if err := errors.Join(db.Init(id, genesis), db.PlantFormat(tt.format), db.Close()); err != nil {
+				t.Fatal(err)
+			}
+			for _, readOnly := range []bool{false, true} {
+				_, err := archive.Open("db", archive.Options{FS: disk.FS, ReadOnly: readOnly})
+				if !errors.Is(err, archive.ErrFormat) || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("Open, read-only %v: got %v, want ErrFormat: %s", readOnly, err, tt.want)
+				}
+			}
+		})
 	}
 }
 

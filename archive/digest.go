@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 
@@ -15,7 +14,7 @@ import (
 
 // A Digest stands for everything that a store was given of a chain up to one
 // block: two stores with the same Digest at a block were given the same blocks
-// and the same changes, from where their digests begin. Each covers the one
+// and the same changes, from the first that they have. Each covers the one
 // before it, so comparing the newest compares all.
 //
 // A state root says what the state is; a Digest also says that header, body,
@@ -28,18 +27,6 @@ type Digest [sha256.Size]byte
 
 // String returns the digest in hex.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
-
-// ErrNoDigest is the answer for a block before the first that has a digest. A
-// store that was made before there were digests has them from the block on
-// that was its head when it was first opened for writing.
-var ErrNoDigest = errors.New("block has no digest")
-
-// digests says which blocks have one.
-type digests struct {
-	known bool // false in a store of before, opened for reading only
-	begin chain.Number
-	head  Digest // that of the head
-}
 
 // digestDomain keeps digests apart from every other use of the same hash, and
 // changes when what they cover does.
@@ -129,39 +116,15 @@ func (c *changes) setDigest(n chain.Number, d Digest) {
 	c.set(c.key, d[:])
 }
 
-// beginDigests makes n the first block with a digest. It depends on nothing but
-// the chain and that block, so stores that begin at the same block agree.
-func (c *changes) beginDigests(cur *cursor, id Identity, n chain.Number) (digests, error) {
-	first, err := cur.nextDigest(digestSeed(id), n)
-	if err != nil {
-		return digests{}, err
-	}
-	c.set(metaKey(metaDigests), appendNumber(nil, n))
-	c.setDigest(n, first)
-	return digests{known: true, begin: n, head: first}, nil
-}
-
-// rewindDigests returns the digests with block n as the head.
-func (c *changes) rewindDigests(cur *cursor, h *heads, n chain.Number) (digests, error) {
-	if n < h.digests.begin {
-		return c.beginDigests(cur, h.identity, n)
-	}
-	d, err := cur.digest(n)
-	return digests{known: true, begin: h.digests.begin, head: d}, err
-}
-
 // Digest returns the digest of block n. After the head and before the first
-// block the error is a *chain.Miss, before the first block with a digest it
-// wraps ErrNoDigest. Pruning keeps digests. That of the head is in memory.
+// block the error is a *chain.Miss. Pruning keeps digests. That of the head is in
+// memory.
 func (r *Reader) Digest(n chain.Number) (d Digest, err error) {
 	if err := r.has(n); err != nil {
 		return Digest{}, err
 	}
-	switch known := r.heads.digests; {
-	case !known.known || n < known.begin:
-		return Digest{}, fmt.Errorf("digest of %d: %w", n, ErrNoDigest)
-	case n == r.heads.head.Number:
-		return known.head, nil
+	if n == r.heads.head.Number {
+		return r.heads.digest, nil
 	}
 	err = r.read(func(c *cursor) error {
 		d, err = c.digest(n)
@@ -174,8 +137,7 @@ func (r *Reader) Digest(n chain.Number) (d Digest, err error) {
 }
 
 // Digest returns the head and its digest, both of one moment. The errors are
-// those of NewReader, and one that wraps ErrNoDigest where the store is of
-// before there were digests and was opened for reading only.
+// those of NewReader.
 func (db *DB) Digest() (chain.Ref, Digest, error) {
 	r, err := db.NewReader()
 	if err != nil {

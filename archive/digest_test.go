@@ -143,88 +143,6 @@ func TestPruningKeepsDigests(t *testing.T) {
 	}
 }
 
-// undigested makes the store on disk one of before there were digests.
-func undigested(t *testing.T, disk *archivetest.Disk, format int) {
-	t.Helper()
-	db := openUnchecked(t, disk)
-	for n := range (script{t, db}).reader().Head().Number + 1 {
-		if err := db.Plant(join("d", int(n)), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(db.Plant(join("m", "format"), join(format)), db.Plant(join("m", "digests"), nil)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// oldStore returns a store with this head that had no digests before it was
-// opened.
-func oldStore(t *testing.T, head int) *archive.DB {
-	t.Helper()
-	disk := archivetest.NewDisk()
-	t.Run("before", func(t *testing.T) {
-		db := openUnchecked(t, disk)
-		if err := db.Init(id, genesis); err != nil {
-			t.Fatal(err)
-		}
-		for i := range head {
-			script{t, db}.commit(write(alice, slot1, byte(i+1)))
-		}
-	})
-	t.Run("without digests", func(t *testing.T) { undigested(t, disk, 1) })
-	return open(t, disk)
-}
-
-func TestStoreOfBeforeGetsDigestsFromItsHead(t *testing.T) {
-	one, other := oldStore(t, 3), oldStore(t, 3)
-	if a, b := headDigest(t, one), headDigest(t, other); a != b {
-		t.Errorf("two stores with the same head: got %s and %s", a, b)
-	}
-	if _, err := (script{t, one}).reader().Digest(2); !errors.Is(err, archive.ErrNoDigest) {
-		t.Errorf("digest before the first: got %v, want ErrNoDigest", err)
-	}
-	for _, db := range []*archive.DB{one, other} {
-		script{t, db}.commit(write(bob, slot1, 9))
-		if err := db.Unwind(1, nil); err != nil { // to before the first digest
-			t.Fatal(err)
-		}
-		script{t, db}.commit(write(bob, slot1, 8))
-		if _, err := db.Check(t.Context(), nil); err != nil {
-			t.Error(err)
-		}
-	}
-	if a, b := headDigest(t, one), headDigest(t, other); a != b {
-		t.Errorf("two stores after the same unwind: got %s and %s", a, b)
-	}
-	if got, want := content(t, one), content(t, other); got != want {
-		t.Errorf("content: got %s, want %s", got, want)
-	}
-}
-
-func TestStoreOfBeforeIsReadWithoutDigests(t *testing.T) {
-	disk := archivetest.NewDisk()
-	t.Run("before", func(t *testing.T) {
-		if err := openUnchecked(t, disk).InitAt(id, archive.Block{Ref: chain.Ref{Hash: genesis.Hash}}); err != nil {
-			t.Fatal(err)
-		}
-	})
-	t.Run("without digests", func(t *testing.T) { undigested(t, disk, 2) })
-	db, err := archive.Open("db", archive.Options{FS: disk.FS, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := db.Digest(); !errors.Is(err, archive.ErrNoDigest) {
-		t.Errorf("digest: got %v, want ErrNoDigest", err)
-	}
-	checkAndClose(t, db)
-	t.Run("upgrade", func(t *testing.T) { headDigest(t, open(t, disk)) })
-	db = open(t, disk)
-	headDigest(t, db)
-	if _, sparse := (script{t, db}).reader().First(); !sparse {
-		t.Error("after the upgrade: got a full store, want a sparse one")
-	}
-}
-
 func TestStoreWithoutItsHeadsDigestIsCorrupt(t *testing.T) {
 	disk := archivetest.NewDisk()
 	db := openUnchecked(t, disk)
@@ -247,7 +165,6 @@ func TestContentDigestIsOfTheChainAlone(t *testing.T) {
 		}, true},
 		{"tags", func(db *archive.DB) error { return db.SetTags(nil, nil) }, true},
 		{"a block that was unwound", func(db *archive.DB) error { return db.Plant(join("h", chain.Hash{1}), join(3)) }, true},
-		{"where digests begin", func(db *archive.DB) error { return db.Plant(join("m", "digests"), join(1)) }, true},
 		{"a slot", func(db *archive.DB) error { return db.Plant(join("s", alice, slot1, ^3), []byte{7}) }, false},
 		{"an account", func(db *archive.DB) error { return db.Plant(join("a", alice, ^4), []byte{1, 0}) }, false},
 		{"bytecode", func(db *archive.DB) error { return db.Plant(join("c", code.Hash), nil) }, false},

@@ -20,7 +20,7 @@
 //	o address(20)                     account at the first block, in a sparse store
 //	o address(20) slot(32)            slot at the first block, in a sparse store
 //	m name                            format, identity, heads, first and oldest
-//	                                  block, and where digests begin
+//	                                  block
 //
 // docs/formats.md draws every value.
 //
@@ -42,9 +42,9 @@
 //     unknown, never zero. What hides it is kept for ever: at or below oldest a
 //     version may be zero or an account that does not exist, and the last wipe
 //     of an address stays. Other stores know everything, and pay nothing for it.
-//   - A7. Every block from where digests begin to the head has a Digest. It
-//     covers the block before it and all that was given for the block itself, is
-//     written in the block's batch and taken back with it.
+//   - A7. Every block has a Digest. It covers the block before it and all that was
+//     given for the block itself, is written in the block's batch and taken back
+//     with it.
 //
 // A DB has one writer at a time: writing methods wait for each other. Readers
 // take no lock that a writer holds (P4). Pebble flushes and compacts in the

@@ -29,6 +29,15 @@ func (db *DB) Plant(key, value []byte) error {
 	return err
 }
 
+// PlantFormat sets the format behind the DB's back, or deletes it where value is
+// nil. The DB is good for nothing but Close from then on.
+func (db *DB) PlantFormat(value []byte) error {
+	if value == nil {
+		return db.pebble.Delete(metaKey(metaFormat), pebble.NoSync)
+	}
+	return db.pebble.Set(metaKey(metaFormat), value, pebble.NoSync)
+}
+
 // Dump returns all keys and values.
 func (db *DB) Dump() (keys, values [][]byte, err error) {
 	r, err := db.NewReader()

@@ -31,7 +31,7 @@ type heads struct {
 	sparse          bool         // the state of first is not here
 	oldest          chain.Number
 	safe, finalized tag
-	digests         digests
+	digest          Digest // that of the head
 	branch          uint64 // how often blocks were unwound since the store was opened; not stored
 }
 
@@ -55,25 +55,14 @@ func (t tag) upTo(n chain.Number) tag {
 // keys, values and what they mean. A store with another one is refused.
 //
 // A sparse store has a number of its own, because a program that does not know
-// of sparse stores would take what is unknown for zero. Stores without digests
-// are read, and get digests when they are opened for writing; a program that
-// does not know of digests must not add blocks without them. Stores without
-// packed journals are as those with them, but for what may be in them.
+// of sparse stores would take what is unknown for zero.
 const (
-	formatUndigested       = 1
-	formatSparseUndigested = 2
-	formatUnpacked         = 3
-	formatSparseUnpacked   = 4
-	format                 = 5
-	formatSparse           = 6
+	format       = 7
+	formatSparse = 8
 )
-
-// isSparse tells the two kinds of store apart, of every format.
-func isSparse(version chain.Number) bool { return version%2 == 0 }
 
 // The names in the metadata space.
 const (
-	metaDigests   = "digests"
 	metaFormat    = "format"
 	metaIdentity  = "identity"
 	metaFirst     = "first"
@@ -130,11 +119,8 @@ func loadHeads(p *pebble.DB) (h heads, found bool, err error) {
 		h.head = decodeMeta(&m, decodeRef, m.need(metaHead))
 		h.oldest = decodeMeta(&m, decodeNumber, m.need(metaOldest))
 		version := decodeMeta(&m, decodeNumber, m.need(metaFormat))
-		if h.sparse = isSparse(version); h.sparse {
+		if h.sparse = version == formatSparse; h.sparse {
 			h.first = decodeMeta(&m, decodeNumber, m.need(metaFirst))
-		}
-		if h.digests.known = version >= formatUnpacked; h.digests.known {
-			h.digests.begin = decodeMeta(&m, decodeNumber, m.need(metaDigests))
 		}
 		h.safe = m.tag(metaSafe)
 		h.finalized = m.tag(metaFinalized)

@@ -51,7 +51,7 @@ func (db *DB) initAt(id Identity, first Block) error {
 	c.set(metaKey(metaFormat), appendNumber(nil, formatSparse))
 	c.set(metaKey(metaFirst), appendNumber(nil, h.first))
 	c.set(metaKey(metaIdentity), appendIdentity(nil, id))
-	h.digests = c.setFirstBlock(&first, id)
+	h.digest = c.setBlock(&first, digestSeed(id))
 	c.setHeads(h)
 	return db.apply(c, h, pebble.Sync)
 }

@@ -29,7 +29,7 @@ func (db *DB) Unwind(to chain.Number, side []SideWrite) error {
 			}
 		}
 		err = r.read(func(cur *cursor) error {
-			h.digests, err = c.rewindDigests(cur, h, to)
+			h.digest, err = cur.digest(to)
 			return err
 		})
 		if err != nil {

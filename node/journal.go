@@ -5,7 +5,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"sort"
 	"sync"
 
 	"glimpse/archive"
@@ -55,40 +54,11 @@ func (j *journal) Open() (stream.Chain, error) {
 	if j.current == nil || !j.current.Retain() {
 		return nil, errors.New("nothing is published here yet")
 	}
-	c, err := newJournalChain(j.current)
-	if err != nil {
-		j.current.Release()
-		return nil, err
-	}
-	return c, nil
+	return journalChain{j.current}, nil
 }
 
 // A journalChain is what replicas are told at one moment.
-type journalChain struct {
-	*archive.Reader
-	oldest chain.Number
-}
-
-// newJournalChain takes over a reference to r. Replicas compare digests, so blocks
-// without one are not for them.
-func newJournalChain(r *archive.Reader) (journalChain, error) {
-	var failed error
-	without := func(n chain.Number) bool {
-		_, err := r.Digest(n)
-		if err != nil && !errors.Is(err, archive.ErrNoDigest) {
-			failed = err
-		}
-		return err != nil
-	}
-	oldest := r.Oldest()
-	if without(oldest) {
-		oldest += chain.Number(sort.Search(int(r.Head().Number-oldest), func(i int) bool { return !without(oldest + chain.Number(i)) }))
-	}
-	return journalChain{r, oldest}, failed
-}
-
-// Oldest implements stream.Chain.
-func (c journalChain) Oldest() chain.Number { return c.oldest }
+type journalChain struct{ *archive.Reader }
 
 // Marks implements stream.Chain.
 func (c journalChain) Marks() replica.Marks { return marksOf(c.Reader) }

@@ -43,12 +43,9 @@ func (s *replicaStore) Hash(n chain.Number) (chain.Hash, error) {
 }
 
 // Digest implements replica.Store.
-func (s *replicaStore) Digest(n chain.Number) (replica.Digest, bool, error) {
+func (s *replicaStore) Digest(n chain.Number) (replica.Digest, error) {
 	d, err := read(s.db, func(r *archive.Reader) (archive.Digest, error) { return r.Digest(n) })
-	if errors.Is(err, archive.ErrNoDigest) {
-		return replica.Digest{}, false, nil
-	}
-	return replica.Digest(d), err == nil, err
+	return replica.Digest(d), err
 }
 
 // Commit implements replica.Store. It does not wait for the disk: what a crash

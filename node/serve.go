@@ -33,7 +33,7 @@ func Serve(ctx context.Context, c ServeConfig) error {
 }
 
 // open opens the store. A copy for replicas can only be made of one that is open for
-// writing, which also gives its blocks digests where they have none.
+// writing.
 func (c *ServeConfig) open() (*archive.DB, error) {
 	db, err := c.Store.openReadOnly(c.Log)
 	if err != nil || c.Publish.To == "" {

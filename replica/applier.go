@@ -12,13 +12,11 @@ import (
 // A Store is what an Applier applies to: an archive, and what readers see of it.
 // It is used by one goroutine.
 type Store interface {
-	// Head returns the newest block. Hash returns that of a block up to it; a
-	// block that the store does not have is a *chain.Miss.
+	// Head returns the newest block. Hash returns that of a block up to it, Digest
+	// the digest after it; a block that the store does not have is a *chain.Miss.
 	Head() (chain.Ref, error)
 	Hash(chain.Number) (chain.Hash, error)
-
-	// Digest returns the digest after a block; ok is false where it has none.
-	Digest(chain.Number) (d Digest, ok bool, err error)
+	Digest(chain.Number) (Digest, error)
 
 	// Commit adds the block after the head. It refuses with ErrMismatch, and
 	// changes nothing, where the digest after it would not be the event's, or

@@ -83,11 +83,11 @@ func (a *Applier) attach(s *Sealed, have bool) (d Decision, ok bool) {
 // compare checks a block that the store has already. Where it was restarted in
 // the middle of something, this is where that would show.
 func (a *Applier) compare(s *Sealed) error {
-	d, ok, err := a.store.Digest(s.Number)
+	d, err := a.store.Digest(s.Number)
 	if err != nil {
 		return fmt.Errorf("digest of block %s: %w", s.Ref, err)
 	}
-	if ok && d != s.Digest {
+	if d != s.Digest {
 		return mismatch("digest %s after block %s, the writer's is %s", d, s.Ref, s.Digest)
 	}
 	return nil

@@ -114,10 +114,10 @@ func (s *Store) Hash(n chain.Number) (chain.Hash, error) {
 }
 
 // Digest implements replica.Store.
-func (s *Store) Digest(n chain.Number) (replica.Digest, bool, error) {
+func (s *Store) Digest(n chain.Number) (replica.Digest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.blocks[n].Digest, true, nil
+	return s.blocks[n].Digest, nil
 }
 
 func (s *Store) write(call string) error {
