@@ -86,7 +86,7 @@ func (s script) block(accounts ...chain.AccountDiff) archive.Block {
 }
 
 // transaction is the hash of the one transaction in block n of a script.
-func transaction(n chain.Number) chain.Hash { return chain.Hash{0: 0x77, 31: byte(n)} }
+func transaction(n chain.Number) chain.Hash { return chain.Hash{0: 0x77, 7: byte(n), 31: byte(n)} }
 
 func (s script) commit(accounts ...chain.AccountDiff) {
 	s.t.Helper()

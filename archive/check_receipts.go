@@ -3,6 +3,7 @@
 package archive
 
 import (
+	"bytes"
 	"fmt"
 
 	"glimpse/chain"
@@ -20,50 +21,79 @@ func (k *checker) receipts(key, value []byte) error {
 	}
 	n := numberOf(key)
 	for i := range s.len() {
-		at, index, found, err := k.cursor.transaction(s.hash(i))
-		if err != nil {
+		p, err := k.cursor.placesOf(s.hash(i))
+		switch {
+		case err != nil:
 			return err
-		}
-		if !found {
+		case p.len() == 0:
 			return corrupt(k.cursor.key, "missing, want block %d index %d", n, i)
-		}
-		if at != n || index != i {
-			return corrupt(k.cursor.key, "is block %d index %d, want block %d index %d", at, index, n, i)
+		case !p.has(n, i):
+			return corrupt(k.cursor.key, "is %s, want block %d index %d", p, n, i)
 		}
 		k.mined++
 	}
 	return nil
 }
 
-// transaction only counts: every place that a block lists was looked up, and
-// all of them are different, so that one too many shows in the number.
+// transaction looks up the transactions of a key that has several: each must be
+// another. For all others it is enough to count. Every place that a block lists was
+// looked up, and all of them are different, so that one too many shows in the
+// number.
 func (k *checker) transaction(key, value []byte) error {
-	k.report.Transactions++
-	n, _, err := decodePlace(value)
+	p, err := decodePlaces(value)
 	if err != nil {
 		return corrupt(key, "%w", err)
 	}
-	if n > k.heads.head.Number {
+	k.report.Transactions += uint64(p.len())
+	if n, _ := p.at(p.len() - 1); n > k.heads.head.Number {
 		return corrupt(key, "is in block %d, above the head %d", n, k.heads.head.Number)
+	}
+	if p.len() == 1 {
+		return nil
+	}
+	seen := make(map[chain.Hash]bool, p.len())
+	for i := range p.len() {
+		h, err := k.minedAs(key, p, i)
+		if err != nil {
+			return err
+		}
+		if seen[h] {
+			return corrupt(key, "is %s, want one place for transaction %s", p, h)
+		}
+		seen[h] = true
 	}
 	return nil
 }
 
-// findUnmined names a transaction that is not where its place says. It reads a
-// block's receipts for each transaction, so it runs only where one is known to
-// exist.
+// minedAs expects at a place a transaction that begins as its key does.
+func (k *checker) minedAs(key []byte, p places, i int) (chain.Hash, error) {
+	n, index := p.at(i)
+	s, err := k.cursor.receipts(n)
+	if err != nil {
+		return chain.Hash{}, err
+	}
+	if index >= s.len() {
+		return chain.Hash{}, corrupt(key, "is %s, and block %d has %d transactions", p, n, s.len())
+	}
+	h := s.hash(index)
+	if !bytes.HasPrefix(h[:], key[1:]) {
+		return chain.Hash{}, corrupt(key, "is %s, where %s is", p, h)
+	}
+	return h, nil
+}
+
+// findUnmined names a place without its transaction. It reads a block's receipts
+// for each transaction, so it runs only where one is known to exist.
 func (k *checker) findUnmined() error {
 	err := k.each([]byte{spaceTx}, []byte{spaceTx + 1}, func(key, value []byte) error {
-		n, index, err := decodePlace(value)
+		p, err := decodePlaces(value)
 		if err != nil {
 			return err
 		}
-		s, err := k.cursor.receipts(n)
-		if err != nil {
-			return err
-		}
-		if index >= s.len() || s.hash(index) != chain.Hash(key[1:]) {
-			return corrupt(key, "is not transaction %d of block %d", index, n)
+		for i := range p.len() {
+			if _, err := k.minedAs(key, p, i); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

@@ -32,8 +32,10 @@ func join(parts ...any) (key []byte) {
 	return key
 }
 
-// place is the value of a transaction.
+// place is where a transaction is, and txKey the key that it is under.
 func place(n int, index byte) []byte { return append(join(n), 0, 0, 0, index) }
+
+func txKey(h chain.Hash) []byte { return join("x", string(h[:8])) }
 
 // checked returns a store with one of everything: head 5, oldest 2.
 func checked(t *testing.T) (*archive.DB, chain.Ref) {
@@ -102,13 +104,21 @@ func TestCheckFindsDamage(t *testing.T) {
 		{"receipts above the head", join("r", 6), []byte{0}, "key receipts 6: is above the head 5"},
 		{"receipts with a false count", join("r", 5), []byte{9}, "number of transactions"},
 		{"receipts with an overlong count", join("r", 5), []byte{0x80, 0}, "number of transactions"},
-		{"transaction that is gone", join("x", transaction(5)), absent, "missing, want block 5 index 0"},
-		{"transaction at another block", join("x", transaction(5)), place(4, 0), "is block 4 index 0, want block 5 index 0"},
-		{"transaction at another index", join("x", transaction(5)), place(5, 1), "is block 5 index 1, want block 5 index 0"},
-		{"transaction that no block lists", join("x", chain.Hash{1}), place(5, 0), "is not transaction 0 of block 5"},
-		{"transaction past the end of its block", join("x", chain.Hash{1}), place(5, 1), "is not transaction 1 of block 5"},
-		{"transaction above the head", join("x", chain.Hash{1}), place(6, 0), "is in block 6, above the head 5"},
-		{"transaction without an index", join("x", chain.Hash{1}), join(5), "place of a transaction"},
+		{"transaction that is gone", txKey(transaction(5)), absent, "key transactions 0x7700000000000005: missing, want block 5 index 0"},
+		{"transaction at another block", txKey(transaction(5)), place(4, 0), "is block 4 index 0, want block 5 index 0"},
+		{"transaction at another index", txKey(transaction(5)), place(5, 1), "is block 5 index 1, want block 5 index 0"},
+		{"transaction at another place too", txKey(transaction(5)), slices.Concat(place(4, 0), place(5, 0)),
+			"is block 4 index 0, block 5 index 0, where " + transaction(4).Hex() + " is"},
+		{"transaction past the end of another block too", txKey(transaction(5)), slices.Concat(place(4, 1), place(5, 0)), "and block 4 has 1 transactions"},
+		{"transaction at one place twice", txKey(transaction(5)), slices.Concat(place(5, 0), place(5, 0)), "out of order"},
+		{"transactions out of order", txKey(transaction(5)), slices.Concat(place(5, 0), place(4, 0)), "out of order"},
+		{"transaction that no block lists", txKey(chain.Hash{1}), place(5, 0), "is block 5 index 0, where " + transaction(5).Hex() + " is"},
+		{"transaction past the end of its block", txKey(chain.Hash{1}), place(5, 1), "and block 5 has 1 transactions"},
+		{"transaction above the head", txKey(chain.Hash{1}), place(6, 0), "is in block 6, above the head 5"},
+		{"second transaction above the head", txKey(transaction(5)), slices.Concat(place(5, 0), place(6, 0)), "is in block 6, above the head 5"},
+		{"transaction without an index", txKey(chain.Hash{1}), join(5), "places of transactions of 8 bytes"},
+		{"transaction without a place", txKey(chain.Hash{1}), zero, "places of transactions of 0 bytes"},
+		{"transaction under its whole hash", join("x", transaction(5)), place(5, 0), "not a key of this format"},
 		{"journal that is gone", join("j", 4), absent, "key journal 5: want that of block 4 here"},
 		{"last journal that is gone", join("j", 5), absent, "3 journals, want 4"},
 		{"journal below the oldest", join("j", 1), []byte{1, 0, 0}, "key journal 1: want that of block 2 here"},
@@ -229,9 +239,9 @@ func TestFormatIsPinned(t *testing.T) {
 		{join("s", alice, slot1, ^1), []byte{2, 3}},
 		{join("t", "side"), []byte("data")},
 		{join("w", alice, ^2), nil},
-		{join("x", transaction(1)), place(1, 0)},
-		{join("x", transaction(2)), place(2, 0)},
-		{join("x", chain.Hash{9}), place(1, 1)},
+		{txKey(transaction(1)), place(1, 0)},
+		{txKey(transaction(2)), place(2, 0)},
+		{txKey(chain.Hash{9}), place(1, 1)},
 	}
 	slices.SortFunc(want, func(a, b [2][]byte) int { return bytes.Compare(a[0], b[0]) })
 	keys, values, err := db.Dump()

@@ -18,8 +18,9 @@ import (
 //
 // Values that a cursor returns are valid until its next seek.
 type cursor struct {
-	iter *pebble.Iterator
-	key  []byte
+	iter   *pebble.Iterator
+	key    []byte
+	places places // of placesOf, whose caller goes on to seek
 }
 
 // seekIn goes to the first key at or after c.key with the same stem. Every

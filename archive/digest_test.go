@@ -171,7 +171,7 @@ func TestContentDigestIsOfTheChainAlone(t *testing.T) {
 		{"a wipe", func(db *archive.DB) error { return db.Plant(join("w", alice, ^4), nil) }, false},
 		{"a journal", func(db *archive.DB) error { return db.Plant(join("j", 5), []byte{1, 0, 0}) }, false},
 		{"receipts", func(db *archive.DB) error { return db.Plant(join("r", 5), []byte{0}) }, false},
-		{"a transaction", func(db *archive.DB) error { return db.Plant(join("x", transaction(5)), nil) }, false},
+		{"a transaction", func(db *archive.DB) error { return db.Plant(txKey(transaction(5)), nil) }, false},
 		{"a hash", func(db *archive.DB) error { return db.Plant(join("h", genesis.Hash), nil) }, false},
 		{"the oldest block", func(db *archive.DB) error { return db.Plant(join("m", "oldest"), join(3)) }, false},
 		{"the chain", func(db *archive.DB) error { return db.Plant(join("m", "identity"), join(2, genesis.Hash)) }, false},

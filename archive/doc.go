@@ -15,7 +15,7 @@
 //	j block(8)                        the block's chain.Diff: the journal
 //	h block hash(32)                  block(8); kept when a block is orphaned
 //	r block(8)                        hashes of its transactions, receipts
-//	x transaction hash(32)            block(8), index(4)
+//	x first of a transaction hash(8)  block(8), index(4) of each that has them
 //	t caller's key                    side data: newest value only
 //	o address(20)                     account at the first block, in a sparse store
 //	o address(20) slot(32)            slot at the first block, in a sparse store

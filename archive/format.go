@@ -20,8 +20,10 @@ func wellFormed(key []byte) bool {
 		return len(key) == stemSize(key[0])+numberSize
 	case spaceBlock, spaceDigest, spaceJournal, spaceReceipt:
 		return len(key) == blockKeySize
-	case spaceCode, spaceHash, spaceTx:
+	case spaceCode, spaceHash:
 		return len(key) == hashKeySize
+	case spaceTx:
+		return len(key) == txKeySize
 	case spaceOrigin:
 		return len(key) == accountStem || len(key) == slotStem
 	case spaceMeta, spaceSide:
@@ -55,7 +57,7 @@ func formatKey(key []byte) string {
 	case spaceHash:
 		return fmt.Sprintf("hash %s", chain.Hash(key[1:]))
 	case spaceTx:
-		return fmt.Sprintf("transaction %s", chain.Hash(key[1:]))
+		return fmt.Sprintf("transactions %#x", key[1:])
 	case spaceOrigin:
 		if len(key) == slotStem {
 			return fmt.Sprintf("slot %s of %s at the first block", slotOf(key), addressOf(key))

@@ -394,22 +394,22 @@ func TestSparseFormatIsPinned(t *testing.T) {
 	s.keep(accountFact(bob, chain.Account{}))
 	digest := digestAfter(digestSeed(1, genesis.Hash), 7, join(begin.Hash, begin.Parent, "\x04head"), []byte{1, 0, 0}, join("\x01", transaction(7)))
 	want := map[string][]byte{
-		string(join("b", 7)):              join(begin.Hash, begin.Parent, "\x04head"),
-		string(join("c", code.Hash)):      join(7, "\x60\x00"),
-		string(join("d", 7)):              digest[:],
-		string(join("h", begin.Hash)):     join(7),
-		string(join("j", 7)):              {1, 0, 0},
-		string(join("m", "first")):        join(7),
-		string(join("m", "format")):       join(8),
-		string(join("m", "head")):         join(7, begin.Hash),
-		string(join("m", "identity")):     join(1, genesis.Hash),
-		string(join("m", "oldest")):       join(7),
-		string(join("o", alice)):          join("\x01\x00", code.Hash),
-		string(join("o", alice, slot1)):   {3},
-		string(join("o", alice, slot2)):   {},
-		string(join("o", bob)):            {},
-		string(join("r", 7)):              join("\x01", transaction(7)),
-		string(join("x", transaction(7))): place(7, 0),
+		string(join("b", 7)):            join(begin.Hash, begin.Parent, "\x04head"),
+		string(join("c", code.Hash)):    join(7, "\x60\x00"),
+		string(join("d", 7)):            digest[:],
+		string(join("h", begin.Hash)):   join(7),
+		string(join("j", 7)):            {1, 0, 0},
+		string(join("m", "first")):      join(7),
+		string(join("m", "format")):     join(8),
+		string(join("m", "head")):       join(7, begin.Hash),
+		string(join("m", "identity")):   join(1, genesis.Hash),
+		string(join("m", "oldest")):     join(7),
+		string(join("o", alice)):        join("\x01\x00", code.Hash),
+		string(join("o", alice, slot1)): {3},
+		string(join("o", alice, slot2)): {},
+		string(join("o", bob)):          {},
+		string(join("r", 7)):            join("\x01", transaction(7)),
+		string(txKey(transaction(7))):   place(7, 0),
 	}
 	keys, values, err := s.db.Dump()
 	if err != nil {

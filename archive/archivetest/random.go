@@ -16,11 +16,14 @@ import (
 // A World is the few addresses, slots and codes that random blocks are about.
 // They are few so that the same ones are met again and again.
 type World struct {
-	Addresses    []chain.Address
-	Slots        []chain.Slot
-	Codes        []chain.Code
-	SideKeys     []string
-	Transactions []chain.Hash // more than blocks take, so that one often comes again after an unwind
+	Addresses []chain.Address
+	Slots     []chain.Slot
+	Codes     []chain.Code
+	SideKeys  []string
+
+	// Transactions are more than blocks take, so that one often comes again after
+	// an unwind. Many begin with the same bytes, in which the archive finds them.
+	Transactions []chain.Hash
 }
 
 // NewWorld returns a World of n addresses with n slots each. Some keys begin
@@ -41,7 +44,11 @@ func NewWorld(n int) World {
 		w.Codes = append(w.Codes, chain.NewCode(fmt.Appendf(nil, "code %d", i)))
 	}
 	for i := range 8 * n {
-		w.Transactions = append(w.Transactions, crypto.Keccak256Hash([]byte("transaction"), []byte{byte(i)}))
+		h := crypto.Keccak256Hash([]byte("transaction"), []byte{byte(i)})
+		if i%4 > 1 {
+			copy(h[:16], w.Transactions[i-1][:])
+		}
+		w.Transactions = append(w.Transactions, h)
 	}
 	for i := range w.Slots[0] {
 		w.Slots[0][i] = 0xff
