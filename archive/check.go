@@ -154,9 +154,7 @@ func (k *checker) key(key, value []byte) error {
 	case spaceDigest:
 		return k.inDigests(key)
 	case spaceJournal:
-		if value, err = k.cursor.plainJournal(numberOf(key), value); err == nil {
-			err = k.journal(key, value)
-		}
+		value, err = k.journal(key, value)
 	case spaceHash:
 		return k.hash(key, value)
 	case spaceReceipt:

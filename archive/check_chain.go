@@ -86,20 +86,26 @@ func (k *checker) code(key, value []byte) error {
 	return nil
 }
 
-func (k *checker) journal(key, value []byte) error {
+// journal returns the encoding of the whole diff, which is what the digest covers.
+func (k *checker) journal(key, value []byte) (whole []byte, err error) {
 	n := numberOf(key)
 	if err := k.inOrder(key, k.heads.oldest+chain.Number(k.report.Journals)); err != nil {
-		return err
+		return nil, err
 	}
 	k.report.Journals++
-	d, err := chain.DecodeDiff(value)
+	j, err := k.cursor.openJournal(n, value)
 	if err != nil {
-		return corrupt(key, "%w", err)
+		return nil, err
 	}
+	d, err := k.cursor.wholeDiff(&j)
+	if err != nil {
+		return nil, err
+	}
+	whole = j.encode(d)
 	if n == k.heads.oldest {
-		return nil // what it hid and what of it is absent was pruned
+		return whole, nil // what it hid and what of it is absent was pruned
 	}
-	return k.entries(n, d)
+	return whole, k.entries(n, d)
 }
 
 func (k *checker) meta(key, value []byte) error {

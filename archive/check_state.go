@@ -142,7 +142,7 @@ func (k *checker) findUnlisted() error {
 			if n <= k.heads.oldest {
 				return nil
 			}
-			d, err := k.cursor.diff(n)
+			d, _, err := k.cursor.bareDiff(n)
 			if err != nil {
 				return err
 			}

@@ -76,7 +76,7 @@ func (r *Reader) digestSpace(ctx context.Context, d contentDigest, c *cursor, sp
 			}
 		}
 		if space == spaceJournal {
-			if value, err = c.plainJournal(numberOf(iter.Key()), value); err != nil {
+			if value, err = c.wholeJournal(numberOf(iter.Key()), value); err != nil {
 				return err
 			}
 		}

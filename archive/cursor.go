@@ -100,15 +100,22 @@ func (c *cursor) code(h chain.Hash) (first chain.Number, code []byte, found bool
 // block returns a stored block, whose slices are valid until the next seek. It
 // is asked only for blocks up to the head: one that is missing is damage.
 func (c *cursor) block(n chain.Number) (storedBlock, error) {
-	c.key = appendNumberKey(c.key[:0], spaceBlock, n)
-	value, found, err := c.get()
-	if err == nil && !found {
-		err = missing(c.key)
-	}
+	value, err := c.numbered(spaceBlock, n)
 	if err != nil {
 		return storedBlock{}, err
 	}
 	return decodeBlock(value)
+}
+
+// numbered returns what is stored for a block that has it: nothing is damage. It is
+// good until the next seek.
+func (c *cursor) numbered(space byte, n chain.Number) ([]byte, error) {
+	c.key = appendNumberKey(c.key[:0], space, n)
+	value, found, err := c.get()
+	if err == nil && !found {
+		err = missing(c.key)
+	}
+	return value, err
 }
 
 // cursorPoolSize bounds the idle cursors of a Reader. More reads than this at

@@ -75,13 +75,9 @@ var digestedSpaces = [...]byte{spaceBlock, spaceJournal, spaceReceipt}
 func (c *cursor) nextDigest(previous Digest, n chain.Number) (Digest, error) {
 	d := newDigester(previous, n)
 	for _, space := range digestedSpaces {
-		c.key = appendNumberKey(c.key[:0], space, n)
-		value, found, err := c.get()
-		if err == nil && !found {
-			err = missing(c.key)
-		}
+		value, err := c.numbered(space, n)
 		if err == nil && space == spaceJournal {
-			value, err = c.plainJournal(n, value)
+			value, err = c.wholeJournal(n, value)
 		}
 		if err != nil {
 			return Digest{}, err
@@ -93,11 +89,7 @@ func (c *cursor) nextDigest(previous Digest, n chain.Number) (Digest, error) {
 
 // digest returns a stored digest: one that is missing is damage.
 func (c *cursor) digest(n chain.Number) (Digest, error) {
-	c.key = appendNumberKey(c.key[:0], spaceDigest, n)
-	value, found, err := c.get()
-	if err == nil && !found {
-		err = missing(c.key)
-	}
+	value, err := c.numbered(spaceDigest, n)
 	if err != nil {
 		return Digest{}, err
 	}

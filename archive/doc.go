@@ -12,7 +12,8 @@
 //	c code hash(32)                   first block(8), bytecode
 //	b block(8)                        hash(32), parent(32), header, body
 //	d block(8)                        digest(32) of all blocks up to it
-//	j block(8)                        the block's chain.Diff: the journal
+//	j block(8)                        the journal: the block's chain.Diff, with the
+//	                                  hashes of its bytecode
 //	h block hash(32)                  block(8); kept when a block is orphaned
 //	r block(8)                        hashes of its transactions, receipts
 //	x first of a transaction hash(8)  block(8), index(4) of each that has them

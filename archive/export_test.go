@@ -69,7 +69,7 @@ var (
 
 // How journals are stored.
 var (
-	AppendJournal = appendJournal
+	PackJournal   = packJournal
 	UnpackJournal = unpackJournal
 )
 
@@ -80,6 +80,21 @@ func DecodeAndEncodeBlock(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	return appendBlock(nil, b), nil
+}
+
+// DecodeAndEncodeJournal is the codec of journals without its private type. The
+// diff is not looked into.
+func DecodeAndEncodeJournal(data []byte) ([]byte, error) {
+	j, err := decodeJournal(0, data)
+	if err != nil {
+		return nil, err
+	}
+	d := new(chain.Diff)
+	for _, h := range j.codes {
+		d.Codes = append(d.Codes, chain.Code{Hash: h})
+	}
+	_, again := encodeJournal(d)
+	return append(again[:len(data)-len(j.bare)], j.bare...), nil
 }
 
 // DecodeAndEncodeReceipts is the receipts codec without its private type.

@@ -4,9 +4,12 @@ package archive_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"glimpse/archive"
@@ -23,6 +26,16 @@ func named(n chain.Number, parent chain.Hash, slots int) archive.Block {
 		b.Body = append(append(b.Body, s.Slot[:]...), b.Diff.Accounts[0].Slots[i].Value[:]...)
 	}
 	return b
+}
+
+// plainJournal is written from docs/formats.md and not from the code: a journal as
+// it is stored where nothing is packed.
+func plainJournal(d *chain.Diff) []byte {
+	stored := binary.AppendUvarint([]byte{0}, uint64(len(d.Codes)))
+	for _, c := range d.Codes {
+		stored = append(stored, c.Hash[:]...)
+	}
+	return chain.AppendDiff(stored, &chain.Diff{Accounts: d.Accounts})
 }
 
 func TestJournalComesBackAsItWent(t *testing.T) {
@@ -47,20 +60,20 @@ func TestJournalComesBackAsItWent(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			stored := archive.AppendJournal(nil, tt.journal, tt.block)
-			if packed := stored[0] == 0xff; packed != tt.packed {
+			stored := archive.PackJournal(nil, tt.journal, tt.block)
+			if packed := stored[0] == 1; packed != tt.packed {
 				t.Fatalf("packed: got %v, want %v", packed, tt.packed)
 			}
 			if !tt.packed {
-				if !bytes.Equal(stored, tt.journal) {
-					t.Errorf("stored: got %x, want the journal %x", stored, tt.journal)
+				if want := append([]byte{0}, tt.journal...); !bytes.Equal(stored, want) {
+					t.Errorf("stored: got %x, want %x", stored, want)
 				}
 				return
 			}
-			if len(stored) >= len(tt.journal) {
-				t.Errorf("stored: got %d bytes, want less than the %d of the journal", len(stored), len(tt.journal))
+			if len(stored) > len(tt.journal) {
+				t.Errorf("stored: got %d bytes, want less than if it were plain, %d", len(stored), 1+len(tt.journal))
 			}
-			if got, err := archive.UnpackJournal(stored, tt.block); !bytes.Equal(got, tt.journal) || err != nil {
+			if got, err := archive.UnpackJournal(stored[1:], tt.block); !bytes.Equal(got, tt.journal) || err != nil {
 				t.Errorf("unpacked: got %x, %v, want %x", got, err, tt.journal)
 			}
 		})
@@ -76,27 +89,27 @@ func TestPackedJournalOfBefore(t *testing.T) {
 	}
 	want := []byte("\x01 a name: 456789abcdef0123, and again 456789abcdef0123")
 	if got, err := archive.UnpackJournal(packed, block); !bytes.Equal(got, want) || err != nil {
-		t.Errorf("unpacked: got %q, %v, want %q (today packed as %x)", got, err, want, archive.AppendJournal(nil, want, block))
+		t.Errorf("unpacked: got %q, %v, want %q (today packed as %x)", got, err, want, archive.PackJournal(nil, want, block))
 	}
 }
 
-const packedBefore = "ff3624012061206e616d653a202e160038303132332c20616e6420616761696e2e1c00106630313233"
+const packedBefore = "3624012061206e616d653a202e160038303132332c20616e6420616761696e2e1c00106630313233"
 
 func TestDamagedJournalIsRefused(t *testing.T) {
 	block := bytes.Repeat([]byte("0123456789abcdef"), 4)
-	whole := archive.AppendJournal(nil, bytes.Repeat(block, 3), block)
+	whole := archive.PackJournal(nil, bytes.Repeat(block, 3), block)[1:]
 	tests := []struct {
 		name          string
-		stored, block []byte
+		packed, block []byte
 	}{
-		{"nothing in it", whole[:1], block},
+		{"nothing in it", nil, block},
 		{"cut short", whole[:len(whole)-1], block},
-		{"more than there may be", []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 0}, block},
+		{"more than there may be", []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0}, block},
 		{"without its block", whole, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, err := archive.UnpackJournal(tt.stored, tt.block); !errors.Is(err, chain.ErrDiff) {
+			if got, err := archive.UnpackJournal(tt.packed, tt.block); !errors.Is(err, chain.ErrDiff) {
 				t.Errorf("unpacked: got %d bytes, %v, want ErrDiff", len(got), err)
 			}
 		})
@@ -125,7 +138,7 @@ func TestStoreWithSomeJournalsPlain(t *testing.T) {
 	fill(packed)
 	fill(mixed)
 	for n := 1; n <= plain; n++ {
-		if err := mixed.Plant(join("j", n), chain.AppendDiff(nil, named(chain.Number(n), chain.Hash{}, 20).Diff)); err != nil {
+		if err := mixed.Plant(join("j", n), plainJournal(named(chain.Number(n), chain.Hash{}, 20).Diff)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,7 +149,7 @@ func TestStoreWithSomeJournalsPlain(t *testing.T) {
 	forms := make(map[bool]int)
 	for i, key := range keys {
 		if key[0] == 'j' {
-			forms[values[i][0] == 0xff]++
+			forms[values[i][0] == 1]++
 		}
 	}
 	if want := map[bool]int{false: 1 + plain, true: blocks - plain}; !maps.Equal(forms, want) {
@@ -153,5 +166,111 @@ func TestStoreWithSomeJournalsPlain(t *testing.T) {
 	}
 	if got, want := content(t, mixed), content(t, packed); got != want {
 		t.Errorf("content: got %s, want %s", got, want)
+	}
+}
+
+// big is bytecode that would show wherever it is.
+var big = chain.NewCode(bytes.Repeat([]byte("bytecode"), 1000))
+
+// deploy is a block that brings codes, the first of them to alice.
+func (s script) deploy(codes ...chain.Code) {
+	s.t.Helper()
+	d := create(alice, false)
+	d.Account.CodeHash = codes[0].Hash
+	b := s.block(d)
+	b.Diff.Codes = codes
+	b.Diff.Sort()
+	if err := s.db.Commit(b); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// codesOf expects a block to have brought these codes, whole.
+func (s script) codesOf(when string, n chain.Number, want ...chain.Code) {
+	s.t.Helper()
+	d, err := s.reader().Diff(n)
+	if err != nil {
+		s.t.Fatalf("%s: %v", when, err)
+	}
+	sorted := chain.Diff{Codes: slices.Clone(want)}
+	sorted.Sort()
+	if !slices.EqualFunc(d.Codes, sorted.Codes, func(a, b chain.Code) bool { return a.Hash == b.Hash && bytes.Equal(a.Bytes, b.Bytes) }) {
+		s.t.Errorf("%s: codes of block %d: got %d, want %d, or other bytes", when, n, len(d.Codes), len(want))
+	}
+}
+
+// A journal names bytecode, and whoever reads it gets that from where it is. The
+// same code may come more than once, and goes with the first block that brought it.
+func TestJournalsNameTheirBytecode(t *testing.T) {
+	s := newScript(t)
+	s.deploy(big)                           // 1
+	s.deploy(code, big)                     // 2
+	s.commit(write(alice, slot1, 1))        // 3
+	s.deploy(chain.NewCode([]byte{1}), big) // 4
+	keys, values, err := s.db.Dump()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range keys {
+		if key[0] == 'j' && len(values[i]) > 200 {
+			t.Errorf("journal %x: got %d bytes, want none of the bytecode in it", key[1:], len(values[i]))
+		}
+	}
+	s.codesOf("committed", 1, big)
+	s.codesOf("committed", 2, code, big)
+	s.codesOf("committed", 3)
+	held := s.reader()
+	if err := s.db.Unwind(3, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.codesOf("after an unwind", 2, code, big)
+	if known, err := s.db.HasCode(big.Hash); !known || err != nil {
+		t.Errorf("code that an earlier block brought: got %v, %v, want it", known, err)
+	}
+	if err := s.db.Prune(2); err != nil {
+		t.Fatal(err)
+	}
+	s.codesOf("after pruning its first block", 2, code, big)
+	if d, err := held.Diff(4); err != nil || len(d.Codes) != 2 {
+		t.Errorf("from a reader of before: got %v, %v, want two codes", d, err)
+	}
+}
+
+func TestUnwindTakesBytecodeThatBlocksShared(t *testing.T) {
+	s := newScript(t)
+	s.commit()
+	s.deploy(big, code)
+	s.deploy(big)
+	if err := s.db.Unwind(1, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []chain.Code{big, code} {
+		if known, err := s.db.HasCode(c.Hash); known || err != nil {
+			t.Errorf("code of %d bytes: got %v, %v, want none", len(c.Bytes), known, err)
+		}
+	}
+	s.deploy(big)
+	s.codesOf("brought again", 2, big)
+}
+
+// A diff without its bytecode would be a false answer (P2).
+func TestJournalWithoutItsBytecodeIsCorrupt(t *testing.T) {
+	db := openUnchecked(t, archivetest.NewDisk())
+	s := script{t, db}
+	if err := db.Init(id, genesis); err != nil {
+		t.Fatal(err)
+	}
+	s.deploy(code, big) // alice has code, nobody big
+	if err := db.Plant(join("c", big.Hash), nil); err != nil {
+		t.Fatal(err)
+	}
+	want := "key journal 1: its code " + big.Hash.Hex() + " is missing"
+	_, errDiff := s.reader().Diff(1)
+	_, errContent := s.reader().ContentDigest(t.Context())
+	_, errCheck := db.Check(t.Context(), nil)
+	for name, err := range map[string]error{"Diff": errDiff, "ContentDigest": errContent, "Check": errCheck} {
+		if !errors.Is(err, chain.ErrCorrupt) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", name, err, want)
+		}
 	}
 }

@@ -63,7 +63,7 @@ func (db *DB) prune(oldest chain.Number) error {
 func (c *changes) forget(r *Reader, n chain.Number) error {
 	var d *chain.Diff
 	err := r.read(func(cur *cursor) (err error) {
-		if d, err = cur.diff(n); err != nil {
+		if d, _, err = cur.bareDiff(n); err != nil {
 			return err
 		}
 		for i := range d.Accounts {

@@ -41,11 +41,7 @@ func decodeReceipts(data []byte) (s storedReceipts, err error) {
 // receipts returns what is stored for a block up to the head, valid until the
 // next seek.
 func (c *cursor) receipts(n chain.Number) (storedReceipts, error) {
-	c.key = appendNumberKey(c.key[:0], spaceReceipt, n)
-	value, found, err := c.get()
-	if err == nil && !found {
-		err = missing(c.key)
-	}
+	value, err := c.numbered(spaceReceipt, n)
 	if err != nil {
 		return storedReceipts{}, err
 	}

@@ -398,7 +398,7 @@ func TestSparseFormatIsPinned(t *testing.T) {
 		string(join("c", code.Hash)):    join(7, "\x60\x00"),
 		string(join("d", 7)):            digest[:],
 		string(join("h", begin.Hash)):   join(7),
-		string(join("j", 7)):            {1, 0, 0},
+		string(join("j", 7)):            {0, 0, 1, 0, 0},
 		string(join("m", "first")):      join(7),
 		string(join("m", "format")):     join(8),
 		string(join("m", "head")):       join(7, begin.Hash),

@@ -46,7 +46,7 @@ func (db *DB) Unwind(to chain.Number, side []SideWrite) error {
 
 // undo deletes exactly what the commit of block n wrote, as its journal tells.
 func (c *changes) undo(cur *cursor, n chain.Number) error {
-	d, err := cur.diff(n)
+	d, codes, err := cur.bareDiff(n)
 	if err != nil {
 		return err
 	}
@@ -62,13 +62,13 @@ func (c *changes) undo(cur *cursor, n chain.Number) error {
 			c.deleteSlot(a.Address, s.Slot, n)
 		}
 	}
-	for _, code := range d.Codes {
-		first, _, found, err := cur.code(code.Hash)
+	for _, h := range codes {
+		first, _, found, err := cur.code(h)
 		if err != nil {
 			return err
 		}
 		if found && first == n {
-			c.delete(appendHashKey(nil, spaceCode, code.Hash))
+			c.delete(appendHashKey(nil, spaceCode, h))
 		}
 	}
 	if err := c.undoTransactions(cur, n); err != nil {
