@@ -45,11 +45,11 @@ fuzz:
 
 # The figures of docs/performance.md. The generated stores are big; see there.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem -count 6 -timeout 60m ./archive ./evm ./jsonrpc ./ops ./pending
+	$(GO) test -run '^$$' -bench . -benchmem -count 6 -timeout 60m ./archive ./evm ./jsonrpc ./merkle ./ops ./pending
 
 # Each benchmark once, so that they cannot rot.
 bench-smoke:
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./archive ./evm ./jsonrpc ./ops ./pending
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./archive ./evm ./jsonrpc ./merkle ./ops ./pending
 
 # glimpse beside geth, anvil and the least that a server can do, on one chain;
 # rewrites its part of docs/performance.md. It wants a quiet machine and half an

@@ -69,7 +69,8 @@ func decodeRoot(record []byte) (ref chain.Ref, root chain.Hash, err error) {
 
 // A source gives stored nodes to go-ethereum's tries. Its cache goes by the
 // hash of a node, not by its path, so that it cannot be out of date, and holds
-// what is stored under one key.
+// what is stored under one key. To read that takes the length of the path where
+// it holds leaves, and then the hash is of no node at another depth.
 type source struct {
 	nodes Nodes
 	cache *lru.SizeConstrainedCache[chain.Hash, []byte]
@@ -114,7 +115,7 @@ func (s *source) Node(owner chain.Hash, path []byte, hash chain.Hash) ([]byte, e
 // under its own key, and not as a leaf in the page above.
 func (s *source) load(owner chain.Hash, path []byte, hash chain.Hash) (p *page, own bool, err error) {
 	if stored, ok := s.cache.Get(hash); ok {
-		p, err := decodeStored(stored)
+		p, err := decodeStored(stored, len(path))
 		return p, true, err
 	}
 	key := nodeKey(owner, path)
@@ -123,7 +124,7 @@ func (s *source) load(owner chain.Hash, path []byte, hash chain.Hash) (p *page, 
 	case err != nil:
 		return nil, false, fmt.Errorf("read trie node %x: %w", key, err)
 	case own:
-		p, err = decodeStored(stored)
+		p, err = decodeStored(stored, len(path))
 	default:
 		p, err = s.leafAbove(owner, path, hash)
 	}
@@ -145,14 +146,15 @@ func (s *source) leafAbove(owner chain.Hash, path []byte, hash chain.Hash) (*pag
 	if len(path) == 0 {
 		return nil, missing
 	}
-	stored, ok, err := s.nodes.Side(nodeKey(owner, path[:len(path)-1]))
+	above := path[:len(path)-1]
+	stored, ok, err := s.nodes.Side(nodeKey(owner, above))
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, missing
 	}
-	p, err := decodeStored(stored)
+	p, err := decodeStored(stored, len(above))
 	if err != nil {
 		return nil, err
 	}

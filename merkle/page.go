@@ -3,7 +3,6 @@
 package merkle
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/bits"
 
@@ -15,13 +14,17 @@ import (
 
 // A page is a branch that is stored together with the leaves below it. Most
 // nodes of a trie are leaves, and a leaf in its branch needs no key, and no hash
-// in the branch: that is computed from it.
+// in the branch: that is computed from it. How much of its path it holds follows
+// from the depth of the page, which is the length of the page's own path.
 //
-//	page   1 children(2) leaves(2) child…     bit i of both is for child i
-//	child  length(uvarint) items of the leaf  where leaves has it
-//	       hash(32)                           elsewhere
+//	page   form(1) children(2) [leaves(2)] [size(1)…] [nibbles] child…
+//	child  rest of the path, value   where it is a leaf
+//	       hash(32)                  elsewhere
 //
-// A branch without leaves is stored as the node that it is, which begins with a
+// See front for what comes before the children. It stands together because it
+// can be compressed, and what follows it cannot.
+//
+// Every branch is stored as a page, other nodes as they are. Those begin with a
 // byte of at least 0xc0.
 type page struct {
 	node   []byte         // the branch, or whatever is stored without leaves
@@ -30,11 +33,9 @@ type page struct {
 }
 
 const (
-	pageMark       = 1
-	pageHeaderSize = 1 + 2 + 2
-	maxItems       = 1<<16 - 1 // more than any node has
-	hashItem       = 0x80 + 32 // what RLP puts before a hash
-	emptyItem      = 0x80
+	firstOfNode = 0xc0
+	hashItem    = 0x80 + 32 // what RLP puts before a hash
+	emptyItem   = 0x80
 )
 
 // leaf returns the leaf at a path one below the page's, nil where it has none
@@ -47,73 +48,96 @@ func (p *page) leaf(path []byte, hash chain.Hash) []byte {
 	return p.leaves[i]
 }
 
-func isPage(stored []byte) bool { return len(stored) > 0 && stored[0] == pageMark }
-
-// decodeStored returns what is stored under one key.
-func decodeStored(stored []byte) (*page, error) {
-	if isPage(stored) {
-		return decodePage(stored)
+// decodeStored returns what is stored under a path of depth nibbles.
+func decodeStored(stored []byte, depth int) (*page, error) {
+	if len(stored) > 0 && stored[0] < firstOfNode {
+		return decodePage(stored, depth)
+	}
+	if _, ok := childHashes(stored); ok {
+		return nil, fmt.Errorf("%w: branch that is not a page", chain.ErrCorrupt)
 	}
 	return &page{node: stored}, nil
 }
 
 // decodePage computes the branch, so that whoever compares its hash has checked
 // the leaves too.
-func decodePage(stored []byte) (*page, error) {
-	if len(stored) < pageHeaderSize {
-		return nil, fmt.Errorf("%w: page of %d bytes", chain.ErrCorrupt, len(stored))
+func decodePage(stored []byte, depth int) (*page, error) {
+	f, rest, err := decodeFront(stored, depth)
+	if err != nil {
+		return nil, fmt.Errorf("%w: page with %w", chain.ErrCorrupt, err)
 	}
-	children, inline := binary.BigEndian.Uint16(stored[1:]), binary.BigEndian.Uint16(stored[3:])
-	rest := stored[pageHeaderSize:]
 	p := new(page)
-	items := make([]byte, 0, 17+32*bits.OnesCount16(children))
+	leaves := make([]byte, 0, f.roomForLeaves(depth)) // one piece of memory for all
+	size := 17 + 32*bits.OnesCount16(f.children)
+	node := appendListHeader(make([]byte, 0, maxListHeader+size), size)
 	for i := range p.hashes {
-		if children&(1<<i) == 0 {
-			items = append(items, emptyItem)
+		if f.children&(1<<i) == 0 {
+			node = append(node, emptyItem)
 			continue
 		}
-		size, n := uint64(len(p.hashes[i])), 0
-		if inline&(1<<i) != 0 {
-			size, n = binary.Uvarint(rest)
+		isLeaf := f.leaves&(1<<i) != 0
+		n := len(p.hashes[i])
+		if isLeaf {
+			n = f.leafBytes(i, depth)
 		}
-		if n < 0 || size == 0 || size > min(uint64(len(rest)-n), maxItems) {
-			return nil, fmt.Errorf("%w: page ends in child %d", chain.ErrCorrupt, i)
+		if n > len(rest) {
+			return nil, fmt.Errorf("%w: page that ends in child %d", chain.ErrCorrupt, i)
 		}
-		child := rest[n : n+int(size)]
-		rest = rest[n+int(size):]
-		if inline&(1<<i) != 0 {
-			p.leaves[i] = encodeList(child)
+		if isLeaf {
+			start, ok := len(leaves), false
+			if leaves, ok = f.appendLeaf(leaves, i, depth, rest[:n]); !ok {
+				return nil, fmt.Errorf("%w: page with a slot in child %d that is no slot", chain.ErrCorrupt, i)
+			}
+			p.leaves[i] = leaves[start:len(leaves):len(leaves)]
 			p.hashes[i] = crypto.Keccak256Hash(p.leaves[i])
-		} else {
-			p.hashes[i] = chain.Hash(child)
+		} else if p.hashes[i] = chain.Hash(rest[:n]); p.hashes[i] == (chain.Hash{}) {
+			return nil, fmt.Errorf("%w: page with a child %d that it does not have", chain.ErrCorrupt, i)
 		}
-		items = append(append(items, hashItem), p.hashes[i][:]...)
+		node = append(append(node, hashItem), p.hashes[i][:]...)
+		rest = rest[n:]
 	}
 	if len(rest) > 0 {
 		return nil, fmt.Errorf("%w: page with %d bytes too many", chain.ErrCorrupt, len(rest))
 	}
-	p.node = encodeList(append(items, emptyItem))
+	p.node = append(node, emptyItem)
 	return p, nil
 }
 
-// encodeList returns the RLP list of at most maxItems bytes of items.
-func encodeList(items []byte) []byte {
-	if len(items) < 56 {
-		return append([]byte{0xc0 + byte(len(items))}, items...)
+// encodePage returns how a branch at a depth is stored. leaves are those of its
+// children that go with it: splitLeaf is ok for each.
+func encodePage(depth int, hashes *[16]chain.Hash, leaves *[16][]byte) []byte {
+	var f front
+	size := maxFront
+	for i, h := range hashes {
+		switch {
+		case leaves[i] != nil:
+			f.addLeaf(i, depth, leaves[i])
+			size += f.leafBytes(i, depth)
+		case h != (chain.Hash{}):
+			f.children |= 1 << i
+			size += len(h)
+		}
 	}
-	size := binary.BigEndian.AppendUint16(nil, uint16(len(items)))
-	if size[0] == 0 {
-		size = size[1:]
+	stored := f.append(make([]byte, 0, size), depth)
+	for i, h := range hashes {
+		switch {
+		case leaves[i] != nil:
+			key, value, _ := splitLeaf(leaves[i], depth)
+			content, _ := trimValue(value)
+			stored = append(append(stored, key[1:]...), content...)
+		case h != (chain.Hash{}):
+			stored = append(stored, h[:]...)
+		}
 	}
-	return append(append([]byte{0xf7 + byte(len(size))}, size...), items...)
+	return stored
 }
 
 // childHashes returns the hashes of a branch's children, zero where there is
 // none. ok is false for every other node, and for a branch that holds more than
 // hashes, which one over hashed keys does not.
 func childHashes(node []byte) (hashes [16]chain.Hash, ok bool) {
-	items, _, err := rlp.SplitList(node)
-	if err != nil {
+	items, after, err := rlp.SplitList(node)
+	if err != nil || len(after) > 0 {
 		return hashes, false
 	}
 	for i := range hashes {
@@ -128,43 +152,4 @@ func childHashes(node []byte) (hashes [16]chain.Hash, ok bool) {
 		}
 	}
 	return hashes, len(items) == 1 && items[0] == emptyItem
-}
-
-// isLeaf tells a leaf from an extension by the flag in its key, and from a
-// branch by the number of its items.
-func isLeaf(node []byte) bool {
-	items, _, err := rlp.SplitList(node)
-	if err != nil {
-		return false
-	}
-	if n, err := rlp.CountValues(items); err != nil || n != 2 {
-		return false
-	}
-	key, _, err := rlp.SplitString(items)
-	return err == nil && len(key) > 0 && key[0]&0x20 != 0
-}
-
-// encodeBranch returns a branch as it is stored. leaves are those of its children
-// that go with it.
-func encodeBranch(node []byte, hashes *[16]chain.Hash, leaves *[16][]byte) []byte {
-	stored := append(make([]byte, 0, len(node)), pageMark, 0, 0, 0, 0)
-	var children, inline uint16
-	for i, h := range hashes {
-		switch {
-		case leaves[i] != nil:
-			inline |= 1 << i
-			children |= 1 << i
-			items, _, _ := rlp.SplitList(leaves[i]) // it is a leaf
-			stored = append(binary.AppendUvarint(stored, uint64(len(items))), items...)
-		case h != (chain.Hash{}):
-			children |= 1 << i
-			stored = append(stored, h[:]...)
-		}
-	}
-	if inline == 0 {
-		return node
-	}
-	binary.BigEndian.PutUint16(stored[1:], children)
-	binary.BigEndian.PutUint16(stored[3:], inline)
-	return stored
 }

@@ -60,7 +60,7 @@ func (r *round) writes(set *trienode.NodeSet) (writes []Write) {
 	for path, node := range set.Nodes {
 		if hashes, ok := childHashes(node.Blob); ok {
 			leaves := r.leaves(set, path, &hashes, inPages)
-			writes = append(writes, r.write(set.Owner, path, node, encodeBranch(node.Blob, &hashes, &leaves)))
+			writes = append(writes, r.write(set.Owner, path, node, encodePage(len(path), &hashes, &leaves)))
 		}
 	}
 	for path, node := range set.Nodes {
@@ -83,8 +83,7 @@ func (r *round) write(owner chain.Hash, path string, node *trienode.Node, stored
 }
 
 // leaves returns the children of a branch that go into its page, and notes those
-// that are new. One that is not is where it was: in the page, or, in a store
-// from before there were pages, under its own key.
+// that are new. One that is not is in the page already.
 func (r *round) leaves(set *trienode.NodeSet, path string, hashes *[16]chain.Hash, inPages map[string]bool) (leaves [16][]byte) {
 	before := r.page(set.Owner, []byte(path))
 	for i, hash := range hashes {
@@ -94,7 +93,7 @@ func (r *round) leaves(set *trienode.NodeSet, path string, hashes *[16]chain.Has
 		below := path + string([]byte{byte(i)})
 		if node := set.Nodes[below]; node == nil {
 			leaves[i] = before.leaf([]byte(below), hash)
-		} else if isLeaf(node.Blob) {
+		} else if _, _, ok := splitLeaf(node.Blob, len(path)); ok {
 			leaves[i] = node.Blob
 			inPages[below] = true
 		}
