@@ -121,20 +121,20 @@ func TestCheckFindsDamage(t *testing.T) {
 		{"transaction under its whole hash", join("x", transaction(5)), place(5, 0), "not a key of this format"},
 		{"journal that is gone", join("j", 4), absent, "key journal 5: want that of block 4 here"},
 		{"last journal that is gone", join("j", 5), absent, "3 journals, want 4"},
-		{"journal below the oldest", join("j", 1), []byte{0, 0, 1, 0, 0}, "key journal 1: want that of block 2 here"},
+		{"journal below the oldest", join("j", 1), []byte{0, 0, 2, 0, 0}, "key journal 1: want that of block 2 here"},
 		{"journal without a form", join("j", 4), zero, "key journal 4: malformed diff: neither plain nor packed"},
-		{"journal of an unknown form", join("j", 4), []byte{2, 0, 1, 0, 0}, "neither plain nor packed"},
+		{"journal of an unknown form", join("j", 4), []byte{2, 0, 2, 0, 0}, "neither plain nor packed"},
 		{"journal without a number of codes", join("j", 4), []byte{0}, "number of codes"},
-		{"journal with a false number of codes", join("j", 4), []byte{0, 1, 1, 0, 0}, "number of codes"},
-		{"journal with an overlong number of codes", join("j", 4), []byte{0, 0x80, 0, 1, 0, 0}, "number of codes"},
+		{"journal with a false number of codes", join("j", 4), []byte{0, 1, 2, 0, 0}, "number of codes"},
+		{"journal with an overlong number of codes", join("j", 4), []byte{0, 0x80, 0, 2, 0, 0}, "number of codes"},
 		{"journal that is malformed", join("j", 4), []byte{0, 0, 9}, "key journal 4: malformed diff"},
-		{"journal that lists nothing", join("j", 5), []byte{0, 0, 1, 0, 0}, "is not in journal 5"},
-		{"journal with a code that is not there", join("j", 5), join("\x00\x01", chain.Hash{1}, "\x01\x00\x00"),
+		{"journal that lists nothing", join("j", 5), []byte{0, 0, 2, 0, 0}, "is not in journal 5"},
+		{"journal with a code that is not there", join("j", 5), join("\x00\x01", chain.Hash{1}, "\x02\x00\x00"),
 			"key journal 5: its code " + chain.Hash{1}.Hex() + " is missing"},
-		{"journal with its codes out of order", join("j", 5), join("\x00\x02", code.Hash, chain.Hash{1}, "\x01\x00\x00"), "codes out of order"},
-		{"journal with one code twice", join("j", 5), join("\x00\x02", code.Hash, code.Hash, "\x01\x00\x00"), "codes out of order"},
-		{"journal with a code too many", join("j", 2), join("\x00\x01", code.Hash, "\x01\x00\x00"), "key digest 2: is "},
-		{"journal with bytecode in it", join("j", 2), join("\x00\x00", "\x01\x00\x01", code.Hash, "\x02\x60\x00"), "bytecode in a journal"},
+		{"journal with its codes out of order", join("j", 5), join("\x00\x02", code.Hash, chain.Hash{1}, "\x02\x00\x00"), "codes out of order"},
+		{"journal with one code twice", join("j", 5), join("\x00\x02", code.Hash, code.Hash, "\x02\x00\x00"), "codes out of order"},
+		{"journal with a code too many", join("j", 2), join("\x00\x01", code.Hash, "\x02\x00\x00"), "key digest 2: is "},
+		{"journal with bytecode in it", join("j", 2), join("\x00\x00", "\x02\x00\x01", code.Hash, "\x02\x60\x00"), "bytecode in a journal"},
 		{"digest that is gone", join("d", 3), absent, "key digest 4: want that of block 3 here"},
 		{"first digest that is gone", join("d", 0), absent, "key digest 1: want that of block 0 here"},
 		{"last digest that is gone", join("d", 5), absent, "5 digests, want 6"},
@@ -218,10 +218,10 @@ func TestFormatIsPinned(t *testing.T) {
 	}
 	g, h1, h2 := genesis.Hash, first.Hash, second.Hash
 	account := "\xac\x02" + "\x02\x12\x34" + string(code.Hash[:])
-	diff1 := join("\x01\x01", alice, "\x07", account, "\x01", slot1, "\x02\x02\x03", "\x01", code.Hash, "\x02\x60\x00")
-	d0 := digestAfter(digestSeed(7, g), 0, join(g, chain.Hash{}, "\x00"), []byte{1, 0, 0}, []byte{0})
+	diff1 := join("\x02\x01", alice, "\x07", account, "\x01\x02", slot1, "\x02\x03", "\x01", code.Hash, "\x02\x60\x00")
+	d0 := digestAfter(digestSeed(7, g), 0, join(g, chain.Hash{}, "\x00"), []byte{2, 0, 0}, []byte{0})
 	d1 := digestAfter(d0, 1, join(h1, g, "\x04head", "body"), diff1, join("\x02", transaction(1), chain.Hash{9}, "receipts"))
-	d2 := digestAfter(d1, 2, join(h2, h1, "\x00"), join("\x01\x01", alice, "\x09", "\x00", "\x00"), join("\x01", transaction(2), "receipts"))
+	d2 := digestAfter(d1, 2, join(h2, h1, "\x00"), join("\x02\x01", alice, "\x09", "\x00", "\x00"), join("\x01", transaction(2), "receipts"))
 	want := [][2][]byte{
 		{join("a", alice, ^2), nil},
 		{join("a", alice, ^1), join(account)},
@@ -235,9 +235,9 @@ func TestFormatIsPinned(t *testing.T) {
 		{join("h", g), join(0)},
 		{join("h", h1), join(1)},
 		{join("h", h2), join(2)},
-		{join("j", 0), []byte{0, 0, 1, 0, 0}},
-		{join("j", 1), join("\x00\x01", code.Hash, "\x01\x01", alice, "\x07", account, "\x01", slot1, "\x02\x02\x03", "\x00")},
-		{join("j", 2), join("\x00\x00", "\x01\x01", alice, "\x09", "\x00", "\x00")},
+		{join("j", 0), []byte{0, 0, 2, 0, 0}},
+		{join("j", 1), join("\x00\x01", code.Hash, "\x02\x01", alice, "\x07", account, "\x01\x02", slot1, "\x02\x03", "\x00")},
+		{join("j", 2), join("\x00\x00", "\x02\x01", alice, "\x09", "\x00", "\x00")},
 		{join("m", "finalized"), join(1, h1)},
 		{join("m", "format"), join(7)},
 		{join("m", "head"), join(2, h2)},

@@ -169,7 +169,7 @@ func TestContentDigestIsOfTheChainAlone(t *testing.T) {
 		{"an account", func(db *archive.DB) error { return db.Plant(join("a", alice, ^4), []byte{1, 0}) }, false},
 		{"bytecode", func(db *archive.DB) error { return db.Plant(join("c", code.Hash), nil) }, false},
 		{"a wipe", func(db *archive.DB) error { return db.Plant(join("w", alice, ^4), nil) }, false},
-		{"a journal", func(db *archive.DB) error { return db.Plant(join("j", 5), []byte{0, 0, 1, 0, 0}) }, false},
+		{"a journal", func(db *archive.DB) error { return db.Plant(join("j", 5), []byte{0, 0, 2, 0, 0}) }, false},
 		{"receipts", func(db *archive.DB) error { return db.Plant(join("r", 5), []byte{0}) }, false},
 		{"a transaction", func(db *archive.DB) error { return db.Plant(txKey(transaction(5)), nil) }, false},
 		{"a hash", func(db *archive.DB) error { return db.Plant(join("h", genesis.Hash), nil) }, false},

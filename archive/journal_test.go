@@ -50,7 +50,7 @@ func TestJournalComesBackAsItWent(t *testing.T) {
 		journal, block []byte
 		packed         bool
 	}{
-		{"empty", []byte{1, 0, 0}, random, false},
+		{"empty", []byte{2, 0, 0}, random, false},
 		{"named in the block", append([]byte{1}, random[50:250]...), random, true},
 		{"not named in the block", append([]byte{1}, random...), make([]byte, 100), false},
 		{"named at the end of a long block", append([]byte{1}, random...), append(make([]byte, 1<<20), random...), true},

@@ -392,13 +392,13 @@ func TestSparseFormatIsPinned(t *testing.T) {
 	s.keep(slotFact(alice, slot2, 0))
 	s.keep(accountFact(alice, contract, code))
 	s.keep(accountFact(bob, chain.Account{}))
-	digest := digestAfter(digestSeed(1, genesis.Hash), 7, join(begin.Hash, begin.Parent, "\x04head"), []byte{1, 0, 0}, join("\x01", transaction(7)))
+	digest := digestAfter(digestSeed(1, genesis.Hash), 7, join(begin.Hash, begin.Parent, "\x04head"), []byte{2, 0, 0}, join("\x01", transaction(7)))
 	want := map[string][]byte{
 		string(join("b", 7)):            join(begin.Hash, begin.Parent, "\x04head"),
 		string(join("c", code.Hash)):    join(7, "\x60\x00"),
 		string(join("d", 7)):            digest[:],
 		string(join("h", begin.Hash)):   join(7),
-		string(join("j", 7)):            {0, 0, 1, 0, 0},
+		string(join("j", 7)):            {0, 0, 2, 0, 0},
 		string(join("m", "first")):      join(7),
 		string(join("m", "format")):     join(8),
 		string(join("m", "head")):       join(7, begin.Hash),

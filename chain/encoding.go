@@ -15,15 +15,17 @@ import (
 // The encoding of a Diff, drawn in docs/formats.md:
 //
 //	version(1) #accounts account… #codes code…
-//	account:  address(20) flags(1) [nonce balance codehash(32)] #slots slot…
-//	slot:     slot(32) len(1) value(len)
+//	account:  address(20) flags(1) [nonce balance codehash(32)] #slots len(1)… slot…
+//	slot:     slot(32) value(len)
 //	code:     hash(32) len bytes(len)
 //
 // Counts, lengths and the nonce are minimal uvarints; balance and value are
-// length-prefixed without leading zeros. Every Diff has exactly one encoding,
-// and DecodeDiff accepts nothing else, so encodings may be compared and hashed
-// in place of Diffs.
-const diffVersion = 1
+// without leading zeros, the balance after its length. The lengths of all values
+// of an account come first, so that slot and value are side by side as they often
+// are in a transaction, and a journal packed beside its block copies both at once.
+// Every Diff has exactly one encoding, and DecodeDiff accepts nothing else, so
+// encodings may be compared and hashed in place of Diffs.
+const diffVersion = 2
 
 const (
 	flagChanged  = 1 << iota // account follows, or it is gone where flagExists is missing
@@ -58,15 +60,19 @@ func appendAccountDiff(dst []byte, a *AccountDiff) []byte {
 	if a.Changed && a.Account.Exists {
 		dst = binary.AppendUvarint(dst, a.Account.Nonce)
 		balance := a.Account.Balance.Bytes32()
-		dst = appendTrimmed(dst, balance)
+		trimmed := trim(balance[:])
+		dst = append(append(dst, byte(len(trimmed))), trimmed...)
 		if a.Account.CodeHash != (Hash{}) {
 			dst = append(dst, a.Account.CodeHash[:]...)
 		}
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(a.Slots)))
-	for _, s := range a.Slots {
-		dst = append(dst, s.Slot[:]...)
-		dst = appendTrimmed(dst, s.Value)
+	for i := range a.Slots {
+		dst = append(dst, byte(len(trim(a.Slots[i].Value[:]))))
+	}
+	for i := range a.Slots {
+		dst = append(dst, a.Slots[i].Slot[:]...)
+		dst = append(dst, trim(a.Slots[i].Value[:])...)
 	}
 	return dst
 }
@@ -87,10 +93,7 @@ func (a *AccountDiff) flags() (f byte) {
 	return f
 }
 
-func appendTrimmed(dst []byte, v [32]byte) []byte {
-	trimmed := bytes.TrimLeft(v[:], "\x00")
-	return append(append(dst, byte(len(trimmed))), trimmed...)
-}
+func trim(v []byte) []byte { return bytes.TrimLeft(v, "\x00") }
 
 // DecodeDiff reads one encoded Diff, which must be all of data and in the one
 // form that AppendDiff writes. The result shares no memory with data.
@@ -117,7 +120,7 @@ type diffReader struct {
 // looping over it.
 const (
 	minAccount = 20 + 1 + 1
-	minSlot    = 32 + 1
+	minSlot    = 1 + 32
 	minCode    = 32 + 1 + 1
 )
 
@@ -162,7 +165,7 @@ func (r *diffReader) accountDiff() (a AccountDiff) {
 	}
 	if a.Account.Exists {
 		a.Account.Nonce = r.uvarint()
-		a.Account.Balance.SetBytes(r.trimmed())
+		a.Account.Balance.SetBytes(r.trimmed(r.byte()))
 	}
 	if flags&flagCode != 0 {
 		copy(a.Account.CodeHash[:], r.take(len(Hash{})))
@@ -178,10 +181,10 @@ func (r *diffReader) accountDiff() (a AccountDiff) {
 }
 
 func (r *diffReader) slots(wiped bool) (slots []SlotDiff) {
-	for range r.count(minSlot) {
+	for _, length := range r.take(r.count(minSlot)) {
 		var s SlotDiff
 		copy(s.Slot[:], r.take(len(s.Slot)))
-		s.Value.SetBytes(r.trimmed())
+		s.Value.SetBytes(r.trimmed(length))
 		if r.err != nil {
 			break
 		}
@@ -250,15 +253,13 @@ func (r *diffReader) uvarint() uint64 {
 	return v
 }
 
-// trimmed reads a length-prefixed value of at most 32 bytes without leading
-// zeros.
-func (r *diffReader) trimmed() []byte {
-	n := int(r.byte())
-	if n > 32 {
-		r.fail("value of %d bytes", n)
+// trimmed reads a value of at most 32 bytes without leading zeros.
+func (r *diffReader) trimmed(length byte) []byte {
+	if length > 32 {
+		r.fail("value of %d bytes", length)
 		return nil
 	}
-	v := r.take(n)
+	v := r.take(int(length))
 	if len(v) > 0 && v[0] == 0 {
 		r.fail("value with leading zero")
 	}

@@ -4,11 +4,13 @@ package chain_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -23,7 +25,11 @@ func sample() *chain.Diff {
 		Accounts: []chain.AccountDiff{
 			{Address: common.Address{19: 1}, Changed: true, Account: chain.Account{
 				Exists: true, Nonce: 300, Balance: *uint256.NewInt(7), CodeHash: code.Hash,
-			}, Slots: []chain.SlotDiff{{Slot: common.Hash{31: 1}, Value: common.Hash{31: 5}}}},
+			}, Slots: []chain.SlotDiff{
+				{Slot: common.Hash{31: 1}, Value: common.Hash{31: 5}},
+				{Slot: common.Hash{31: 2}},
+				{Slot: common.Hash{31: 3}, Value: common.Hash{30: 6, 31: 7}},
+			}},
 			{Address: common.Address{19: 2}, Slots: []chain.SlotDiff{{Slot: common.Hash{31: 9}}}},
 			{Address: common.Address{19: 3}, Changed: true, Wiped: true},
 		},
@@ -34,12 +40,15 @@ func sample() *chain.Diff {
 // The encoding is stored in journals and sent to replicas: a change of these
 // bytes breaks both, and needs a new version.
 func TestDiffEncodingIsPinned(t *testing.T) {
-	const want = "0103" +
+	const want = "0203" +
 		"0000000000000000000000000000000000000001" + "07" + "ac02" + "0107" +
 		"07ad118d6cc8642c86c03827f276d8b791a65e5c99a3845faf186be720a1455d" +
-		"01" + "0000000000000000000000000000000000000000000000000000000000000001" + "0105" +
+		"03" + "010002" +
+		"0000000000000000000000000000000000000000000000000000000000000001" + "05" +
+		"0000000000000000000000000000000000000000000000000000000000000002" +
+		"0000000000000000000000000000000000000000000000000000000000000003" + "0607" +
 		"0000000000000000000000000000000000000002" + "00" +
-		"01" + "0000000000000000000000000000000000000000000000000000000000000009" + "00" +
+		"01" + "00" + "0000000000000000000000000000000000000000000000000000000000000009" +
 		"0000000000000000000000000000000000000003" + "09" + "00" +
 		"01" + "07ad118d6cc8642c86c03827f276d8b791a65e5c99a3845faf186be720a1455d" + "02" + "6000"
 	if got := hex.EncodeToString(chain.AppendDiff(nil, sample())); got != want {
@@ -72,6 +81,14 @@ func TestDecodeDiffRefusesWhatAppendNeverWrites(t *testing.T) {
 	forged.Codes[0].Bytes = []byte{0x60, 0x01}
 	wipedZero := sample()
 	wipedZero.Accounts[2].Slots = []chain.SlotDiff{{}}
+	// slots is an account with a change of slots, up to their number.
+	slots := func(parts ...[]byte) []byte {
+		return append(append([]byte{2, 1}, make([]byte, 20+1)...), bytes.Join(parts, nil)...)
+	}
+	slot := make([]byte, 32)
+	if _, err := chain.DecodeDiff(slots([]byte{1, 1}, slot, []byte{7, 0})); err != nil {
+		t.Fatalf("an account with a slot: %v", err)
+	}
 
 	tests := []struct {
 		name string
@@ -85,8 +102,13 @@ func TestDecodeDiffRefusesWhatAppendNeverWrites(t *testing.T) {
 		{"code that does not have its hash", chain.AppendDiff(nil, forged)},
 		{"a cleared slot after a wipe", chain.AppendDiff(nil, wipedZero)},
 		{"an account without a change", chain.AppendDiff(nil, &chain.Diff{Accounts: make([]chain.AccountDiff, 1)})},
-		{"a count beyond the data", []byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f}},
-		{"an overlong count", []byte{1, 0x80, 0x00, 0x00}},
+		{"a count beyond the data", []byte{2, 0xff, 0xff, 0xff, 0xff, 0x0f}},
+		{"an overlong count", []byte{2, 0x80, 0x00, 0x00}},
+		{"the version before", append([]byte{1}, good[1:]...)},
+		{"more slots than there are numbers", slots(binary.AppendUvarint(nil, 1<<64-1), slot)},
+		{"a value of 33 bytes", slots([]byte{1, 33}, slot, bytes.Repeat([]byte{7}, 33), []byte{0})},
+		{"a value with a leading zero", slots([]byte{1, 2}, slot, []byte{0, 7, 0})},
+		{"a value that is shorter than it says", slots([]byte{1, 3}, slot, []byte{7, 0})},
 	}
 	for i := range good {
 		tests = append(tests, struct {
@@ -100,6 +122,16 @@ func TestDecodeDiffRefusesWhatAppendNeverWrites(t *testing.T) {
 				t.Errorf("DecodeDiff = %+v, %v, want ErrDiff", d, err)
 			}
 		})
+	}
+}
+
+// A false count is refused as such, before anything is read for it.
+func TestFalseCountOfSlots(t *testing.T) {
+	data := append([]byte{2, 1}, make([]byte, 20+1)...)
+	data = append(append(data, 2, 0, 0), make([]byte, 32+31)...) // a byte less than two slots
+	_, err := chain.DecodeDiff(data)
+	if !errors.Is(err, chain.ErrDiff) || !strings.Contains(err.Error(), "count 2 ") {
+		t.Errorf("got %v, want the count to be refused", err)
 	}
 }
 
