@@ -20,6 +20,8 @@ type Overlay struct {
 	parent chain.Ref
 	blocks []stacked // the one on parent first
 	layers []*layer  // of all blocks, oldest first
+
+	touched *touched // by layers; nil where there never was one
 }
 
 // A stacked block is one block of an Overlay and how many layers are its own.
@@ -78,6 +80,9 @@ func (o *Overlay) Account(addr chain.Address) (chain.Account, bool) {
 // Slot returns the value of a slot that was written or wiped, which may be zero;
 // false means that it is as in the state below.
 func (o *Overlay) Slot(addr chain.Address, key chain.Slot) (chain.Value, bool) {
+	if o.touched == nil || !o.touched.may(&addr, &key) {
+		return chain.Value{}, false
+	}
 	for i := len(o.layers) - 1; i >= 0; i-- {
 		if a := o.layers[i].account(addr); a != nil {
 			if value, ok := slot(a, key); ok {
@@ -134,14 +139,14 @@ func (v *View) Code(hash chain.Hash) ([]byte, error) {
 
 // push returns o with a first flashblock of a block that follows.
 func (o *Overlay) push(block *chain.Preconfirmed, diff *chain.Diff) *Overlay {
-	next := &Overlay{parent: o.parent, blocks: append(slices.Clone(o.blocks), stacked{block: block}), layers: o.layers}
+	next := &Overlay{parent: o.parent, blocks: append(slices.Clone(o.blocks), stacked{block: block}), layers: o.layers, touched: o.touched}
 	return next.add(diff, block, 0)
 }
 
 // extend returns o with its newest block as it is after one more flashblock,
 // whose transactions begin at from.
 func (o *Overlay) extend(block *chain.Preconfirmed, diff *chain.Diff, from int) *Overlay {
-	next := &Overlay{parent: o.parent, blocks: slices.Clone(o.blocks), layers: o.layers}
+	next := &Overlay{parent: o.parent, blocks: slices.Clone(o.blocks), layers: o.layers, touched: o.touched}
 	next.blocks[len(next.blocks)-1].block = block
 	return next.add(diff, block, from)
 }
@@ -152,6 +157,7 @@ func (o *Overlay) extend(block *chain.Preconfirmed, diff *chain.Diff, from int) 
 func (o *Overlay) add(diff *chain.Diff, block *chain.Preconfirmed, from int) *Overlay {
 	o.layers = append(slices.Clone(o.layers), newLayer(diff, block.Hashes, from, len(block.Hashes)))
 	o.blocks[len(o.blocks)-1].layers++
+	o.touched = o.touched.with(diff)
 	o.fold()
 	return o
 }
@@ -194,18 +200,16 @@ func keepLayers(layers []*layer) int {
 
 // rebase returns o without its lowest block, standing on it as sealed.
 func (o *Overlay) rebase(parent chain.Ref) *Overlay {
-	return &Overlay{
-		parent: parent,
-		blocks: slices.Clone(o.blocks[1:]),
-		layers: slices.Clone(o.layers[o.blocks[0].layers:]),
-	}
+	layers := slices.Clone(o.layers[o.blocks[0].layers:])
+	return &Overlay{parent: parent, blocks: slices.Clone(o.blocks[1:]), layers: layers, touched: touchedBy(layers)}
 }
 
 // cut returns o with only its lowest n blocks.
 func (o *Overlay) cut(n int) *Overlay {
-	layers := 0
+	count := 0
 	for _, s := range o.blocks[:n] {
-		layers += s.layers
+		count += s.layers
 	}
-	return &Overlay{parent: o.parent, blocks: slices.Clone(o.blocks[:n]), layers: slices.Clone(o.layers[:layers])}
+	layers := slices.Clone(o.layers[:count])
+	return &Overlay{parent: o.parent, blocks: slices.Clone(o.blocks[:n]), layers: layers, touched: touchedBy(layers)}
 }

@@ -59,6 +59,7 @@ func NewOverlay(parent chain.Ref, parts []Part) (*Overlay, error) {
 			o.layers = append(o.layers, newLayer(l.Diff, p.Block.Hashes, l.First, end))
 		}
 	}
+	o.touched = touchedBy(o.layers)
 	o.fold()
 	return o, nil
 }
