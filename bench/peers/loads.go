@@ -27,7 +27,7 @@ const (
 )
 
 // singles are those that are measured with every number of connections.
-var singles = []kind{latest, historical, pending, absent}
+var singles = []kind{latest, historical, absent, pending}
 
 // manyConnections is the number of connections that most is compared with.
 const manyConnections = 32
@@ -95,6 +95,12 @@ func cases(connections []int) (all []loadCase) {
 		all = append(all, loadCase{k, many})
 	}
 	return all
+}
+
+// inTurn returns cases as they are measured: what is compared with our own latest is
+// measured soon after it, and pending beside latest meanwhile.
+func inTurn(all []loadCase) []loadCase {
+	return slices.SortedStableFunc(slices.Values(all), func(a, b loadCase) int { return a.connections - b.connections })
 }
 
 // reference is the number of connections that requirements are about, or the

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 
 // A figure is what one peer does under one load: medians over the rounds.
 type figure struct {
-	throughput     float64 // requests per second
+	throughputs    []float64 // requests per second, of each round
 	p50, p99, p999 time.Duration
 	cpu            time.Duration // of the server, for each request
 	busy           float64       // the generator of the load, as a part of one processor
@@ -67,7 +68,7 @@ func (m *meter) run(ctx context.Context) (figures, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	runtime.GC()
 	for round := range m.config.rounds {
-		for _, c := range all {
+		for _, c := range inTurn(all) {
 			for _, p := range m.peers {
 				if !c.kind.askable(p.name) {
 					continue
@@ -142,12 +143,35 @@ func median(results []*load.Result) *figure {
 		return time.Duration(over(func(r *load.Result) float64 { return float64(r.Latency.Quantile(q)) }))
 	}
 	f := &figure{
-		throughput: over((*load.Result).Throughput), p50: quantile(0.5), p99: quantile(0.99), p999: quantile(0.999),
+		p50: quantile(0.5), p99: quantile(0.99), p999: quantile(0.999),
 		cpu:  time.Duration(over(func(r *load.Result) float64 { return float64(r.ServerCPU) / float64(r.Answers) })),
 		busy: over(func(r *load.Result) float64 { return r.OwnCPU.Seconds() / r.Elapsed.Seconds() }),
 	}
 	for _, r := range results {
+		f.throughputs = append(f.throughputs, r.Throughput())
 		f.failures += r.Failures
 	}
 	return f
+}
+
+// throughput is not a number where there is no figure.
+func (f *figure) throughput() float64 {
+	if f == nil {
+		return math.NaN()
+	}
+	return table.Median(f.throughputs)
+}
+
+// times is how many times as much f does as another: the median over the rounds, for
+// a machine that is slower in one of them is so for both. It is not a number where
+// there is no figure.
+func (f *figure) times(other *figure) float64 {
+	if f == nil || other == nil {
+		return math.NaN()
+	}
+	var ratios []float64
+	for i := range min(len(f.throughputs), len(other.throughputs)) {
+		ratios = append(ratios, f.throughputs[i]/other.throughputs[i])
+	}
+	return table.Median(ratios)
 }

@@ -56,7 +56,7 @@ func (r *report) throughputPicture(title, file string, included func(kind) bool)
 		}
 		groups = append(groups, string(c.kind))
 		for i, p := range r.peers() {
-			series[i].Values = append(series[i].Values, r.throughput(c.kind, n, p)*c.kind.reads())
+			series[i].Values = append(series[i].Values, r.figures.of(c.kind, n, p).throughput()*c.kind.reads())
 		}
 	})
 	return picture{title, file, plot.Bars(title, groups, series)}

@@ -63,7 +63,7 @@ func (r *report) introduction() string {
 		"both":      "the generator of the load has a processor of its own, servers have the others",
 	}
 	text := fmt.Sprintf("`make bench-peers`, %d processors, %s. One chain of %s blocks for all: %s contracts, %s slots in %s versions, %s transactions, %s Mgas, seed %d. "+
-		"Each figure is the median of %d rounds of %v; peers take turns, and wait while another is measured; %s. "+
+		"Each figure is the median of %d rounds of %v, each ratio the median of their ratios; peers take turns, and wait while another is measured; %s. "+
 		"%s requests were compared before: all answer alike.\n",
 		runtime.NumCPU(), runtime.GOARCH, count(d.Shape.Blocks), count(d.Shape.Contracts), count(d.Shape.Slots), count(d.Versions), count(int(d.Transactions)),
 		table.Count(float64(d.Gas)/1e6), d.Seed, c.rounds, c.seconds, pinned[c.pin], count(r.compared))
@@ -106,13 +106,13 @@ func (r *report) throughputTable() string {
 	t := table.New(header...)
 	r.eachCase(func(name string, c loadCase) {
 		row := []string{name, count(c.connections)}
-		ours := r.throughput(c.kind, c.connections, glimpseName)
+		ours := r.figures.of(c.kind, c.connections, glimpseName)
 		var ratios []string
 		for _, p := range peers {
-			figure := r.throughput(c.kind, c.connections, p)
-			row = append(row, table.Count(figure*c.kind.reads()))
+			figure := r.figures.of(c.kind, c.connections, p)
+			row = append(row, table.Count(figure.throughput()*c.kind.reads()))
 			if p != glimpseName {
-				ratios = append(ratios, table.Ratio(ratio(ours, figure)))
+				ratios = append(ratios, table.Ratio(ours.times(figure)))
 			}
 		}
 		t.Add(append(row, ratios...)...)

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func full() *report {
 		r.figures[c] = make(map[string]*figure)
 		for name, times := range map[string]float64{glimpseName: 2, gethName: 1, floorName: 4} {
 			if c.kind.askable(name) {
-				r.figures[c][name] = &figure{throughput: 10_000 * times, p50: 100, p99: time.Duration(1e6 / times), p999: 2e6, cpu: 5000, busy: 0.5}
+				r.figures[c][name] = &figure{throughputs: []float64{10_000 * times}, p50: 100, p99: time.Duration(1e6 / times), p999: 2e6, cpu: 5000, busy: 0.5}
 			}
 		}
 	}
@@ -156,7 +157,30 @@ func TestMediansAreOverRounds(t *testing.T) {
 		return r
 	}
 	got := median([]*load.Result{round(100, 100, 1e9, 0), round(1000, 200, 1e9, 3), round(200, 9000, 1e9, 1)})
-	if got.throughput != 200 || got.p50 != 200 || got.cpu != 5*time.Millisecond || got.busy != 0.5 || got.failures != 4 {
+	if got.throughput() != 200 || got.p50 != 200 || got.cpu != 5*time.Millisecond || got.busy != 0.5 || got.failures != 4 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestRatiosAreOfTheSameRound(t *testing.T) {
+	// The machine is slow in the second round, and a guest disturbs one figure of the third.
+	ours := &figure{throughputs: []float64{100, 10, 90}}
+	theirs := &figure{throughputs: []float64{50, 5, 9}}
+	if got := ours.times(theirs); got != 2 {
+		t.Errorf("got %v, want 2", got)
+	}
+	if got := ours.times(nil); !math.IsNaN(got) {
+		t.Errorf("got %v beside nobody", got)
+	}
+}
+
+func TestWhatIsComparedIsMeasuredTogether(t *testing.T) {
+	turns := inTurn(cases([]int{1, 32, 128}))
+	if len(turns) != len(cases([]int{1, 32, 128})) {
+		t.Fatalf("got %d turns", len(turns))
+	}
+	at := func(k kind) int { return slices.Index(turns, loadCase{k, 32}) }
+	if at(pending)+1 != at(latestLive) || at(latest)+1 != at(historical) || at(latest)+2 != at(absent) {
+		t.Errorf("got %v", turns)
 	}
 }

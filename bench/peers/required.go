@@ -39,16 +39,13 @@ func (r requirement) verdict() string {
 // requirements are what must be shown, with what was measured.
 func (r *report) requirements() []requirement {
 	n := reference(r.config.connections)
+	ours := func(k kind) *figure { return r.figures.of(k, n, glimpseName) }
 	// beside is the ratio of throughputs of one load, own that to our own latest.
-	beside := func(k kind, peer string) float64 {
-		return ratio(r.throughput(k, n, glimpseName), r.throughput(k, n, peer))
-	}
-	own := func(k kind) float64 {
-		return ratio(r.throughput(k, n, glimpseName), r.throughput(latest, n, glimpseName))
-	}
+	beside := func(k kind, peer string) float64 { return ours(k).times(r.figures.of(k, n, peer)) }
+	own := func(k kind) float64 { return ours(k).times(ours(latest)) }
 	// With a feed the node also executes, and its clients are also answered by
 	// others: pending is compared with latest at the same time.
-	live := ratio(r.throughput(pending, n, glimpseName), r.throughput(latestLive, n, glimpseName))
+	live := ours(pending).times(ours(latestLive))
 	const single = "eth_getStorageAt, "
 	return []requirement{
 		{single + "latest", "floor", 0.80, false, beside(latest, floorName)},
@@ -74,14 +71,6 @@ func ratio(a, b float64) float64 {
 		return math.NaN()
 	}
 	return a / b
-}
-
-// throughput is not a number where there is no figure.
-func (r *report) throughput(k kind, connections int, peer string) float64 {
-	if f := r.figures.of(k, connections, peer); f != nil {
-		return f.throughput
-	}
-	return math.NaN()
 }
 
 func (r *report) p99Ratio(connections int) float64 {
