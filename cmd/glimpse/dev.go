@@ -24,7 +24,7 @@ func (p *program) devCommand() *cli.Command {
 func devFlags() []cli.Flag {
 	return slices.Concat(commonFlags(), serviceFlags(), publisherFlags(), publishFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "datadir", Usage: "directory of the archive; without it the chain is in memory"},
-		cacheFlag(),
+		cacheFlag(cacheMB),
 		&cli.StringFlag{Name: "genesis", Usage: "geth-format genesis `FILE` in place of the built-in one"},
 		pendingAgeFlag(),
 		&cli.DurationFlag{Name: "dev.block-time", Usage: "`TIME` between two blocks", Value: 2 * time.Second, Validator: positive},

@@ -23,12 +23,22 @@ func commonFlags() []cli.Flag {
 }
 
 // storeFlags are those of a command that needs an archive on disk.
-func storeFlags() []cli.Flag {
-	return append(commonFlags(), &cli.StringFlag{Name: "datadir", Usage: "directory of the archive", Required: true}, cacheFlag())
+func storeFlags() []cli.Flag { return storeFlagsWith(cacheMB) }
+
+func storeFlagsWith(cache int) []cli.Flag {
+	return append(commonFlags(), &cli.StringFlag{Name: "datadir", Usage: "directory of the archive", Required: true}, cacheFlag(cache))
 }
 
-func cacheFlag() cli.Flag {
-	return &cli.IntFlag{Name: "cache", Usage: "memory for the store, in `MB`", Value: 256, Validator: atLeast(8)}
+const (
+	cacheMB = 256
+
+	// Of what an import writes, trie nodes most of all, much is replaced soon: with
+	// more memory less of it is sorted into the store only to be thrown away.
+	importCacheMB = 1024
+)
+
+func cacheFlag(value int) cli.Flag {
+	return &cli.IntFlag{Name: "cache", Usage: "memory for the store, in `MB`", Value: value, Validator: atLeast(8)}
 }
 
 // everyFlag returns the flags of all commands, each name once.

@@ -50,7 +50,7 @@ func (p *program) importCommand() *cli.Command {
 }
 
 func importFlags() []cli.Flag {
-	return append(storeFlags(),
+	return append(storeFlagsWith(importCacheMB),
 		&cli.StringFlag{Name: "genesis", Usage: "geth-format genesis `FILE`; needed for a new datadir"},
 		&cli.StringFlag{Name: "verify", Usage: "what to compare with each header: root, receipts or off", Value: "root"},
 		&cli.StringFlag{Name: "head", Usage: "end at this `BLOCK`, by number or hash; those above it are taken back"},
