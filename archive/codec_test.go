@@ -53,7 +53,7 @@ func FuzzBlock(f *testing.F) {
 
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 0})
-	f.Add(join("\x02", chain.Hash{1}, chain.Hash{2}, "\x01\x00\x00"))
+	f.Add(join("\x02", chain.Hash{1}, chain.Hash{2}, "\x02\x00\x00"))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		again, err := archive.DecodeAndEncodeJournal(data)

@@ -83,12 +83,15 @@ func (o *Options) pebble(dir string, faults *faults) *pebble.Options {
 		p.Levels[i].BlockSize = 4 << 10
 		p.Levels[i].IndexBlockSize = 256 << 10
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
+		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
 	}
 	last := &p.Levels[len(p.Levels)-1]
-	last.BlockSize = 8 << 10
+	last.BlockSize = 16 << 10
 	settled := settledCompression()
 	last.Compression = func() *sstable.CompressionProfile { return settled }
+	// Columns have an offset for every key, version and value, which do not shrink:
+	// rows take 2 % less room, and a tenth of the time of an import less to write.
+	p.Experimental.EnableColumnarBlocks = func() bool { return false }
 	// By default Pebble moves every version but the newest into blocks of
 	// their own. Here an old version is as likely to be asked for as a new one.
 	p.Experimental.SpanPolicyFunc = func([]byte) (pebble.SpanPolicy, []byte, error) {
@@ -107,13 +110,14 @@ func (o *Options) pebble(dir string, faults *faults) *pebble.Options {
 // settledCompression is for the last level, where nearly everything comes to lie
 // and stays. Slots, hashes and signatures are random, so that a block shrinks by
 // little, and a few percent are worth having: it is unpacked again only when the
-// cache has lost it. The name is one that Pebble knows, for its tools.
+// cache has lost it. The name is one that Pebble knows, for its tools; in rows a
+// profile must do without MinLZ, or Pebble uses another.
 func settledCompression() *sstable.CompressionProfile {
 	return &sstable.CompressionProfile{
 		Name:                sstable.ZstdCompression.Name,
-		DataBlocks:          sstable.BalancedCompression.DataBlocks,
-		ValueBlocks:         sstable.BalancedCompression.ValueBlocks,
-		OtherBlocks:         sstable.FastestCompression.OtherBlocks,
+		DataBlocks:          sstable.GoodCompression.DataBlocks,
+		ValueBlocks:         sstable.GoodCompression.ValueBlocks,
+		OtherBlocks:         sstable.SnappyCompression.OtherBlocks,
 		MinReductionPercent: 1,
 	}
 }
