@@ -24,11 +24,7 @@ func slots(count, value uint64) *chain.Diff {
 
 // Every stored value of a trie of 10,000 slots, decoded.
 func BenchmarkDecode(b *testing.B) {
-	nodes := newSideMap()
-	s := open(b, nodes)
-	_, err := s.Apply(slots(10000, 1))
-	must(b, err)
-	must(b, nodes.write(s.Commit(ref(1))))
+	_, nodes := stored(b, slots(10000, 1))
 	delete(nodes.values, "r")
 	b.ReportAllocs()
 	for b.Loop() {
@@ -43,11 +39,7 @@ func BenchmarkDecode(b *testing.B) {
 
 // A block that writes 200 slots of a trie of 10,000, read from the store.
 func BenchmarkApply(b *testing.B) {
-	nodes := newSideMap()
-	s := open(b, nodes)
-	_, err := s.Apply(slots(10000, 1))
-	must(b, err)
-	must(b, nodes.write(s.Commit(ref(1))))
+	s, nodes := stored(b, slots(10000, 1))
 	b.ReportAllocs()
 	for n := 2; b.Loop(); n++ {
 		_, err := s.Apply(slots(200, uint64(n)))

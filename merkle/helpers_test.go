@@ -132,3 +132,25 @@ func (h *history) accountChange(addr chain.Address, before chain.Account) chain.
 	}
 	return d
 }
+
+// stored applies diffs and returns the State with what it stores of them.
+func stored(t testing.TB, diffs ...*chain.Diff) (*merkle.State, *sideMap) {
+	t.Helper()
+	nodes := newSideMap()
+	s := open(t, nodes)
+	for _, d := range diffs {
+		_, err := s.Apply(d)
+		must(t, err)
+	}
+	must(t, nodes.write(s.Commit(ref(1))))
+	return s, nodes
+}
+
+// several returns the next so many diffs.
+func (h *history) several(t testing.TB, count int) (diffs []*chain.Diff) {
+	t.Helper()
+	for range count {
+		diffs = append(diffs, h.next(t))
+	}
+	return diffs
+}

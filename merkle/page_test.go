@@ -191,13 +191,7 @@ func TestDamagedPageIsRefused(t *testing.T) {
 
 // Whatever is accepted is what would be stored for the same nodes.
 func FuzzDecodeStored(f *testing.F) {
-	h, nodes := newHistory(5), newSideMap()
-	s := open(f, nodes)
-	for range 5 {
-		_, err := s.Apply(h.next(f))
-		must(f, err)
-	}
-	must(f, nodes.write(s.Commit(ref(1))))
+	_, nodes := stored(f, newHistory(5).several(f, 5)...)
 	for key, value := range nodes.values {
 		if key != "r" {
 			f.Add(value, uint8(depth(key)))
@@ -225,13 +219,8 @@ func depth(key string) int {
 
 // Every byte of what is stored is vouched for by the hash above it.
 func TestDamagedByteIsFound(t *testing.T) {
-	h, nodes := newHistory(3), newSideMap()
-	s := open(t, nodes)
-	for range 20 {
-		_, err := s.Apply(h.next(t))
-		must(t, err)
-	}
-	must(t, nodes.write(s.Commit(ref(1))))
+	h := newHistory(3)
+	_, nodes := stored(t, h.several(t, 20)...)
 	for key, value := range nodes.values {
 		if key == "r" {
 			continue
